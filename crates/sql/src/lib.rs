@@ -1,1 +1,14 @@
-//! Placeholder.
+//! SQL text: what it says and how to change it, without knowing what it is for.
+//!
+//! Two roads lead in. The short one, [`lift`], is a scanner that takes the literals out of a text
+//! so that texts of one shape share a plan; it neither parses nor allocates once warm. The long one,
+//! [`parse`], gives an owned tree ([`ast`]) that can be printed, kept and sent between threads.
+//!
+//! Statements are changed by [`Edits`]: replacements of spans of the client's own text. What is not
+//! edited stays as it was written, comments included, and positions in a shard's error can be mapped back.
+//!
+//! This crate promises that a tree is complete: whatever PostgreSQL's grammar accepts comes out,
+//! and what has no node of its own is an [`ast::ExprKind::Other`] whose children are still there to be
+//! walked. It must not know shards, catalogs or sessions.
+
+pub mod ast;
