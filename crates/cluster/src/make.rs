@@ -158,12 +158,13 @@ impl Maker<'_> {
 
     async fn copy(&self, home: &Home, spec: &Spec, template: &Path) -> Result<(), StartError> {
         let source = self.template(spec, template).await?;
+        // The source holds the mark of a finished folder, so a half copy must not have the name.
+        let part = home.folder().join("data.part");
+        if part.exists() {
+            fs::remove_dir_all(&part).map_err(|e| file("remove", &part)(e))?;
+        }
         let mut command = Command::new("cp");
-        command
-            .arg("-R")
-            .arg(&source)
-            .arg(home.data())
-            .current_dir("/");
+        command.arg("-R").arg(&source).arg(&part).current_dir("/");
         self.account.apply(&mut command);
         let output = self.run(command, "").await?;
         if !output.success {
