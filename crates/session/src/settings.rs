@@ -1,0 +1,213 @@
+//! One client's settings, with PostgreSQL's transactional rules.
+//!
+//! The session owns the truth; a backend gets it replayed when it is leased. A value is kept as the text that a backend
+//! reported after it accepted the `SET`, so replaying it can't fail for its spelling and can't mean something else.
+//!
+//! Invariant: [`Settings::effective`] is what `SHOW` would say on one PostgreSQL at this moment, for every setting that
+//! the client touched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Names (lower case, as reported by PostgreSQL) and values.
+pub type Values = BTreeMap<String, String>;
+
+/// The settings of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What the client asked for at start; `RESET` goes back to it.
+    startup: Arc<Values>,
+    /// Now, including `SET LOCAL`.
+    current: Layer,
+    /// What a rollback restores, outermost first: the transaction's begin, then each savepoint.
+    saved: Vec<Saved>,
+}
+
+/// Session-level values and the transaction's own above them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Layer {
+    session: Arc<Values>,
+    local: Arc<Values>,
+}
+
+#[derive(Clone, Debug)]
+struct Saved {
+    /// `None` for the transaction itself.
+    savepoint: Option<String>,
+    layer: Layer,
+}
+
+impl Settings {
+    /// The settings of a client that started with `startup`.
+    pub fn new(startup: Values) -> Self {
+        let startup = Arc::new(startup);
+        let current = Layer { session: Arc::clone(&startup), local: Arc::default() };
+        Self { startup, current, saved: Vec::new() }
+    }
+
+    /// Session-level values: what every leased backend must have.
+    pub fn session(&self) -> &Arc<Values> {
+        &self.current.session
+    }
+
+    /// Values of `SET LOCAL`: what a backend enlisted now must have until the transaction ends.
+    pub fn local(&self) -> &Arc<Values> {
+        &self.current.local
+    }
+
+    /// The value in force, when the client ever set it.
+    pub fn effective(&self, name: &str) -> Option<&str> {
+        let layer = &self.current;
+        layer.local.get(name).or_else(|| layer.session.get(name)).map(String::as_str)
+    }
+
+    /// Notes an accepted `SET` (or `set_config`).
+    pub fn set(&mut self, name: &str, value: &str, is_local: bool) {
+        let in_transaction = !self.saved.is_empty();
+        if is_local {
+            if in_transaction {
+                Arc::make_mut(&mut self.current.local).insert(name.to_owned(), value.to_owned());
+            }
+            return;
+        }
+        Arc::make_mut(&mut self.current.session).insert(name.to_owned(), value.to_owned());
+        if self.current.local.contains_key(name) {
+            Arc::make_mut(&mut self.current.local).remove(name);
+        }
+    }
+
+    /// Notes `RESET name`: back to the value at start, or to the server's own.
+    pub fn reset(&mut self, name: &str) {
+        let session = Arc::make_mut(&mut self.current.session);
+        match self.startup.get(name) {
+            Some(value) => session.insert(name.to_owned(), value.clone()),
+            None => session.remove(name),
+        };
+        if self.current.local.contains_key(name) {
+            Arc::make_mut(&mut self.current.local).remove(name);
+        }
+    }
+
+    /// Notes `RESET ALL`. PostgreSQL leaves `role` and `session_authorization` alone.
+    pub fn reset_all(&mut self) {
+        let mut fresh = (*self.startup).clone();
+        for kept in ["role", "session_authorization"] {
+            if let Some(value) = self.current.session.get(kept) {
+                fresh.insert(kept.to_owned(), value.clone());
+            }
+        }
+        self.current = Layer { session: Arc::new(fresh), local: Arc::default() };
+    }
+
+    /// A transaction block begins.
+    pub fn begin(&mut self) {
+        self.saved.clear();
+        self.saved.push(Saved { savepoint: None, layer: self.current.clone() });
+    }
+
+    /// A savepoint is set.
+    pub fn savepoint(&mut self, name: &str) {
+        self.saved.push(Saved { savepoint: Some(name.to_owned()), layer: self.current.clone() });
+    }
+
+    /// A savepoint is released: its changes stay.
+    pub fn release(&mut self, name: &str) {
+        if let Some(index) = self.find(name) {
+            self.saved.truncate(index);
+        }
+    }
+
+    /// `ROLLBACK TO name`: its changes are undone, the savepoint stays.
+    pub fn rollback_to(&mut self, name: &str) {
+        if let Some(index) = self.find(name) {
+            self.saved.truncate(index + 1);
+            self.current = self.saved[index].layer.clone();
+        }
+    }
+
+    /// The transaction committed: `SET LOCAL` ends.
+    pub fn commit(&mut self) {
+        self.saved.clear();
+        self.current.local = Arc::default();
+    }
+
+    /// The transaction rolled back: everything since its begin is undone.
+    pub fn rollback(&mut self) {
+        if let Some(saved) = self.saved.first() {
+            self.current = saved.layer.clone();
+        }
+        self.saved.clear();
+        self.current.local = Arc::default();
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.saved.iter().rposition(|saved| saved.savepoint.as_deref() == Some(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings::new([("timezone".to_owned(), "UTC".to_owned())].into())
+    }
+
+    #[test]
+    fn rollback_undoes_a_session_set() {
+        let mut settings = settings();
+        settings.begin();
+        settings.set("timezone", "Asia/Tokyo", false);
+        assert_eq!(settings.effective("timezone"), Some("Asia/Tokyo"));
+        settings.rollback();
+        assert_eq!(settings.effective("timezone"), Some("UTC"));
+    }
+
+    #[test]
+    fn local_ends_with_the_transaction() {
+        let mut settings = settings();
+        settings.begin();
+        settings.set("work_mem", "8MB", true);
+        settings.commit();
+        assert_eq!(settings.effective("work_mem"), None);
+    }
+
+    #[test]
+    fn rollback_to_restores_what_the_savepoint_saw() {
+        let mut settings = settings();
+        settings.begin();
+        settings.set("a.b", "1", false);
+        settings.savepoint("s");
+        settings.set("a.b", "2", true);
+        settings.savepoint("s");
+        settings.set("a.b", "3", false);
+        settings.rollback_to("s");
+        assert_eq!(settings.effective("a.b"), Some("2"));
+        settings.release("s");
+        settings.rollback_to("s");
+        assert_eq!(settings.effective("a.b"), Some("1"));
+        settings.commit();
+        assert_eq!(settings.effective("a.b"), Some("1"));
+    }
+
+    #[test]
+    fn reset_goes_back_to_the_start() {
+        let mut settings = settings();
+        settings.set("timezone", "Asia/Tokyo", false);
+        settings.set("work_mem", "8MB", false);
+        settings.reset("timezone");
+        settings.reset("work_mem");
+        assert_eq!(settings.effective("timezone"), Some("UTC"));
+        assert_eq!(settings.effective("work_mem"), None);
+    }
+
+    #[test]
+    fn reset_all_keeps_the_role() {
+        let mut settings = settings();
+        settings.set("role", "tenant", false);
+        settings.set("timezone", "Asia/Tokyo", false);
+        settings.reset_all();
+        assert_eq!(settings.effective("role"), Some("tenant"));
+        assert_eq!(settings.effective("timezone"), Some("UTC"));
+    }
+}
