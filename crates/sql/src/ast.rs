@@ -273,6 +273,8 @@ pub struct Cte {
     pub body: Box<Body>,
     /// Expressions of `SEARCH` / `CYCLE` clauses are present.
     pub search_or_cycle: bool,
+    /// Where the statement's own text lies, inside its parentheses.
+    pub span: Option<Span>,
 }
 
 /// An entry of `FROM`.
@@ -410,7 +412,7 @@ pub struct Window {
     pub partition_by: Vec<Expr>,
     /// `ORDER BY`.
     pub order_by: Vec<SortKey>,
-    /// Offsets of the frame clause.
+    /// Offsets of the frame clause; before them, when the frame was written, a number without a token: PostgreSQL's frame options.
     pub frame: Vec<Expr>,
 }
 
@@ -959,6 +961,8 @@ pub struct TypeName {
     pub name: Name,
     /// Type modifiers are present (`numeric(10,2)`).
     pub has_modifiers: bool,
+    /// The modifiers; fields of an interval are numbers without a token.
+    pub modifiers: Vec<Expr>,
     /// Number of array dimensions.
     pub array_dimensions: u32,
     /// `SETOF`.
@@ -1097,7 +1101,8 @@ pub enum ExprKind {
     Other {
         /// The node.
         node: &'static str,
-        /// Every expression inside.
+        /// Every expression inside. What else tells two such nodes apart (the field of an `A_Indirection`, `GREATEST` or
+        /// `LEAST`, the clauses of a JSON function) is among them as a string constant without token and location.
         children: Vec<Expr>,
     },
 }

@@ -12,3 +12,11 @@
 //! walked. It must not know shards, catalogs or sessions.
 
 pub mod ast;
+mod convert;
+mod limits;
+mod parse;
+mod raw;
+pub mod scan;
+
+pub use limits::{MAX_DEPTH, MAX_TOKENS};
+pub use parse::{ParseError, ParseErrorKind, ParseOptions, parse, parse_with};
