@@ -325,11 +325,11 @@ impl Digits {
         let zeros = groups.iter().take_while(|group| **group == 0).count();
         groups.drain(..zeros);
         weight -= i16::try_from(zeros).unwrap_or(0);
-        (if groups.is_empty() {
+        if groups.is_empty() {
             (groups, 0)
         } else {
             (groups, weight)
-        })
+        }
     }
 
     fn text(&self, scale: usize) -> String {
