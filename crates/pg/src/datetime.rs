@@ -2,7 +2,7 @@
 //! since 2000-01-01.
 //!
 //! What is read from clients ([`parse_date`] and so on with [`Dialect::Input`]) is only the spelling that
-//! every setting of DateStyle and TimeZone reads alike; what is read from shards ([`Dialect::Output`]) is
+//! every setting of `DateStyle` and `TimeZone` reads alike; what is read from shards ([`Dialect::Output`]) is
 //! all that the ISO style prints.
 
 /// `date 'infinity'`.

@@ -262,6 +262,9 @@ impl KeyValue {
     }
 
     /// Appends the canonical bytes of a key of several columns: each preceded by its length.
+    ///
+    /// # Panics
+    /// A value is 4 GB long, which PostgreSQL's values can't be.
     pub fn canonical_tuple<'a>(values: impl IntoIterator<Item = &'a Self>, out: &mut Vec<u8>) {
         for value in values {
             value.with_canonical(|bytes| {

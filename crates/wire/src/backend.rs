@@ -258,7 +258,9 @@ impl<'a> Message<'a> {
             } => {
                 out.put_i32(*newest_minor);
                 out.put_u32(u32::try_from(unknown.len()).expect("a start-up packet is short"));
-                unknown.iter().for_each(|name| write::text(out, name));
+                for name in unknown {
+                    write::text(out, name);
+                }
             }
             Self::NotificationResponse {
                 pid,
@@ -271,7 +273,9 @@ impl<'a> Message<'a> {
             }
             Self::ParameterDescription { types } => {
                 write::count(out, types.len());
-                types.iter().for_each(|one| out.put_u32(one.0));
+                for one in types {
+                    out.put_u32(one.0);
+                }
             }
             Self::ParameterStatus { name, value } => {
                 write::text(out, name);
@@ -280,7 +284,9 @@ impl<'a> Message<'a> {
             Self::ReadyForQuery(status) => out.put_u8(status.code()),
             Self::RowDescription(fields) => {
                 write::count(out, fields.len());
-                fields.iter().for_each(|field| field.write(out));
+                for field in fields {
+                    field.write(out);
+                }
             }
             Self::BindComplete
             | Self::CloseComplete

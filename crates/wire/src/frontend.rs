@@ -8,8 +8,10 @@ use crate::read::Reader;
 use crate::{DecodeError, write};
 
 mod bind;
+mod password;
 
 pub use bind::{Bind, BindParts, Formats, bind};
+pub use password::{SaslInitial, password, password_of, sasl_initial};
 
 /// A client's message; text and values are borrowed from its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,7 +204,9 @@ pub fn parse(out: &mut BytesMut, name: &str, query: &str, types: &[pg::Oid]) {
         write::text(out, name);
         write::text(out, query);
         write::count(out, types.len());
-        types.iter().for_each(|one| out.put_u32(one.0));
+        for one in types {
+            out.put_u32(one.0);
+        }
     });
 }
 

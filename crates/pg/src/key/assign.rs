@@ -10,15 +10,13 @@ const HEADER: i32 = 4;
 /// What the column holds afterwards. Where PostgreSQL would round or cut, a shard is asked.
 pub(super) fn assigned(key: KeyType, source: Oid, spelling: Spelling<'_>) -> Parsed {
     let compared = literal::compared(key, source, spelling);
-    let undecided = source == oid::UNKNOWN || source == Oid::INVALID;
     match (key.class, compared) {
         (_, Parsed::Value(value)) => stored(key, source, value),
         // An integer that doesn't fit is an error here, where in a comparison it is merely different.
         (KeyClass::Integer, Parsed::NoMatch) if is_integer(source) => Parsed::Invalid,
-        (_, Parsed::Invalid) if undecided => Parsed::Invalid,
+        (_, Parsed::Invalid) => Parsed::Invalid,
         // A numeric is rounded, a timestamp loses its hours, and so on.
         (_, Parsed::NoMatch | Parsed::Unknown) => Parsed::Unknown,
-        (_, Parsed::Invalid) => Parsed::Invalid,
     }
 }
 
@@ -29,10 +27,13 @@ fn is_integer(source: Oid) -> bool {
 fn stored(key: KeyType, source: Oid, value: KeyValue) -> Parsed {
     let kept = match &value {
         // From another type the value may be cut at the modifier after other rules than its own.
-        KeyValue::Float(_) => key.width == 8 || matches!(source, oid::FLOAT4 | oid::UNKNOWN),
-        KeyValue::Text(text) => key.typmod < HEADER || text_fits(text, key.typmod),
+        KeyValue::Float(_) => {
+            key.width == 8 || matches!(source, oid::FLOAT4 | oid::UNKNOWN | Oid::INVALID)
+        }
         // Blanks are cut silently, other characters raise: only what fits is decided here.
-        KeyValue::Bpchar(text) => key.typmod < HEADER || text_fits(text, key.typmod),
+        KeyValue::Text(text) | KeyValue::Bpchar(text) => {
+            key.typmod < HEADER || text_fits(text, key.typmod)
+        }
         KeyValue::Numeric(decimal) => key.typmod < HEADER || numeric_fits(decimal, key.typmod),
         KeyValue::Timestamp(micros) | KeyValue::TimestampTz(micros) => {
             timestamp_fits(*micros, key.typmod)

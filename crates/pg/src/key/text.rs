@@ -6,6 +6,7 @@ use crate::decimal::{has_radix_prefix, trim};
 use crate::{Decimal, DecimalError};
 
 /// What an input function says about a text.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Read<T> {
     /// A value.
     Value(T),

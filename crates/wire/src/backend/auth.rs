@@ -77,7 +77,9 @@ impl<'a> Authentication<'a> {
             }
             Self::Sasl { mechanisms } => {
                 out.put_i32(10);
-                mechanisms.iter().for_each(|name| write::text(out, name));
+                for name in mechanisms {
+                    write::text(out, name);
+                }
                 out.put_u8(0);
             }
             Self::SaslContinue(data) => {

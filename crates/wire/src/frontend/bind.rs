@@ -48,7 +48,9 @@ pub struct BindParts<'a> {
 pub fn bind(out: &mut BytesMut, parts: &BindParts<'_>) {
     fn formats(out: &mut BytesMut, formats: &[Format]) {
         write::count(out, formats.len());
-        formats.iter().for_each(|format| out.put_i16(format.code()));
+        for format in formats {
+            out.put_i16(format.code());
+        }
     }
     write::message(out, b'B', |out| {
         write::text(out, parts.portal);
