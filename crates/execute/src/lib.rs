@@ -1,1 +1,4 @@
 //! Placeholder.
+
+pub mod commit;
+pub mod recovery;
