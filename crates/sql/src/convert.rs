@@ -3,6 +3,7 @@
 //! Invariant: complete. Each node kind that the grammar can put into an expression, a `FROM` list or a statement comes out;
 //! a kind without a variant of its own becomes `Other` with every expression inside, found by PostgreSQL's own walker.
 
+mod create;
 mod ddl;
 mod ddl_kind;
 mod dml;
@@ -10,6 +11,7 @@ mod expr;
 mod from;
 mod other;
 mod query;
+mod set;
 mod source;
 mod utility;
 

@@ -17,4 +17,7 @@ pub(crate) const LARGE_STACK: usize = 256 << 20;
 pub(crate) const MAX_LARGE: u32 = 4;
 
 /// Tokens of a definition statement: its tree is copied by recursion inside the parser.
-pub(crate) const MAX_DEFINITION_TOKENS: usize = 400_000;
+pub(crate) const MAX_DEFINITION_TOKENS: usize = 200_000;
+
+/// Tokens of a definition statement whose tree is copied on the caller's own stack.
+pub(crate) const SHALLOW_DEFINITION_TOKENS: usize = 1_000;

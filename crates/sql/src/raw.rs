@@ -88,6 +88,16 @@ impl Tree {
     }
 }
 
+/// A typed list as a plain one: for the fields whose elements are not always of the type that the bindings promise, and
+/// whose typed iterators would panic.
+#[expect(unsafe_code, reason = "the bindings have no such conversion")]
+pub(crate) fn plain<T>(
+    list: &pg_raw_parse::list::CastNodeList<T>,
+) -> &pg_raw_parse::list::NodeList {
+    // SAFETY: a typed list is transparent over a plain one, and a plain one checks each element's tag.
+    unsafe { &*ptr::from_ref(list).cast() }
+}
+
 #[expect(unsafe_code, reason = "the message is a C string")]
 unsafe fn message(text: *const c_char) -> String {
     if text.is_null() {

@@ -58,6 +58,12 @@ impl<'t> Source<'t> {
             .ok()
     }
 
+    pub(super) fn text_of(&self, span: Span) -> &'t str {
+        self.text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
+    }
+
     pub(super) fn get(&self, index: usize) -> Option<Token> {
         self.tokens.get(index).copied()
     }
