@@ -1,1 +1,32 @@
-//! Placeholder.
+//! From a statement to a plan: which shards it concerns, what each of them gets, and how their answers become one.
+//!
+//! Planning is pure: a plan depends on the statement's shape and on [`Context`], nothing else, so plans are cached by
+//! exactly that. It promises that a plan gives what one PostgreSQL would give; what it can't plan so is refused by
+//! name ([`Unsupported`]), before any effect. It must not know sockets, sessions or time.
+//!
+//! Read first: [`Plan`], [`Target`] and [`Route`]; then `scope` (names), `equality` (keys) and `read`. Tests:
+//! `tests/golden` (statement -> printed plan) and `tests/golden/unsupported` (refusals).
+
+mod context;
+mod error;
+mod evaluate;
+mod explain;
+mod expression;
+mod plan;
+mod planner;
+mod unsupported;
+
+pub use context::{Context, Fanout, Settings, TransactionMode};
+pub use error::PlanError;
+pub use evaluate::{
+    Ask, EvaluateError, Evaluated, ShardList, evaluate, evaluate_rows, shard_of_row,
+};
+pub use explain::explain;
+pub use expression::{Computed, compute};
+pub use plan::{
+    Aggregate, AggregateColumn, ArrayRoute, Bound, Compute, Effect, Facts, Fixed, KeySource,
+    KeyTerm, Merge, MergeKey, ParamValue, Part, Plan, Planned, Route, Row, RowWindow, Target, Text,
+    Tier, Values,
+};
+pub use planner::plan;
+pub use unsupported::{Reach, Unsupported, UnsupportedId};

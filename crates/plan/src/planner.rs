@@ -1,0 +1,27 @@
+//! The way in: each kind of statement to the module that plans it.
+
+use sql::ast::{Body, Statement};
+
+use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId};
+
+/// Plans a statement. `source` is the text that it was parsed from. `EXPLAIN`, `PREPARE` and `DECLARE` give the plan
+/// of the statement inside; transaction control and `SET` are the session's own and are not planned.
+///
+/// # Errors
+///
+/// The statement is refused, or names what does not exist.
+pub fn plan(
+    statement: &Statement,
+    source: &str,
+    context: &Context<'_>,
+) -> Result<Planned, PlanError> {
+    plan_body(&statement.body, source, context)
+}
+
+fn plan_body(body: &Body, source: &str, context: &Context<'_>) -> Result<Planned, PlanError> {
+    match body {
+        Body::Explain(explain) => plan_body(&explain.body, source, context),
+        Body::Prepare { body, .. } => plan_body(body, source, context),
+        _ => Err(Unsupported::new(UnsupportedId::Statement).into()),
+    }
+}
