@@ -1,0 +1,198 @@
+//! What is behind a shard's lock: pure bookkeeping, no I/O but closing sockets.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::backend::Backend;
+use crate::{ConnectError, Identity, Lease, LeaseError, Limits};
+
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// Buffers of a backend that was idle for this long are given back.
+const RELAX_AFTER: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+pub(super) struct State {
+    idle: HashMap<Identity, Vec<Box<Backend>>>,
+    pub(super) waiters: VecDeque<Waiter>,
+    /// Idle, leased, in cleaning and being opened.
+    pub(super) open: usize,
+    /// Being opened.
+    pub(super) connecting: usize,
+    pub(super) outage: Option<Outage>,
+    pub(super) is_closing: bool,
+    last_number: u64,
+}
+
+/// A request that waits.
+pub(super) struct Waiter {
+    number: u64,
+    pub(super) identity: Identity,
+    pub(super) sender: oneshot::Sender<Result<Lease, LeaseError>>,
+}
+
+/// The shard can't be reached, or has no room.
+pub(super) struct Outage {
+    failures: u32,
+    pub(super) retry_at: Instant,
+    pub(super) error: Arc<ConnectError>,
+}
+
+// === impl State ===
+
+impl State {
+    /// The backend of this identity that was used last.
+    pub(super) fn pop(&mut self, identity: &Identity) -> Option<Box<Backend>> {
+        self.idle.get_mut(identity)?.pop()
+    }
+
+    pub(super) fn push(&mut self, backend: Box<Backend>) {
+        if let Some(idle) = self.idle.get_mut(&backend.identity) {
+            idle.push(backend);
+        } else {
+            self.idle.insert(backend.identity.clone(), vec![backend]);
+        }
+    }
+
+    /// Whether a request may wait at all.
+    pub(super) fn admit(&self, shard: &Arc<str>) -> Result<(), LeaseError> {
+        if self.is_closing {
+            return Err(LeaseError::ShuttingDown);
+        }
+        match &self.outage {
+            Some(outage) if self.open == 0 && !outage.is_due() => Err(outage.to_error(shard)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        identity: Identity,
+        sender: oneshot::Sender<Result<Lease, LeaseError>>,
+    ) -> u64 {
+        self.last_number += 1;
+        self.waiters.push_back(Waiter {
+            number: self.last_number,
+            identity,
+            sender,
+        });
+        self.last_number
+    }
+
+    pub(super) fn forget(&mut self, number: u64) {
+        self.waiters.retain(|waiter| waiter.number != number);
+    }
+
+    /// The one of this identity that has waited longest.
+    pub(super) fn take_waiter(&mut self, identity: &Identity) -> Option<Waiter> {
+        let at = self
+            .waiters
+            .iter()
+            .position(|waiter| waiter.identity == *identity)?;
+        self.waiters.remove(at)
+    }
+
+    /// Gives an error to some of those who wait.
+    pub(super) fn refuse(&mut self, which: impl Fn(&Waiter) -> bool, error: &LeaseError) {
+        for waiter in std::mem::take(&mut self.waiters) {
+            if which(&waiter) {
+                // Whoever stopped waiting needs no answer.
+                drop(waiter.sender.send(Err(error.clone())));
+            } else {
+                self.waiters.push_back(waiter);
+            }
+        }
+    }
+
+    /// Another backend may be opened now: in an outage one at a time, when it is due.
+    pub(super) fn may_attempt(&self) -> bool {
+        !self.is_closing
+            && self
+                .outage
+                .as_ref()
+                .is_none_or(|outage| self.connecting == 0 && outage.is_due())
+    }
+
+    /// Closes the backend that was idle longest, of whatever identity, to make room.
+    pub(super) fn evict(&mut self) -> bool {
+        let lists = self.idle.values_mut().filter(|list| !list.is_empty());
+        let oldest = lists.min_by_key(|list| list.first().map(|backend| backend.idle_since));
+        let Some(list) = oldest else { return false };
+        let mut backend = list.remove(0);
+        backend.say_goodbye();
+        self.open -= 1;
+        true
+    }
+
+    /// Takes the backends that were idle for too long or are too old.
+    pub(super) fn expired(&mut self, limits: &Limits) -> Vec<Box<Backend>> {
+        let mut expired = Vec::new();
+        let mut kept: HashMap<Identity, Vec<Box<Backend>>> = HashMap::new();
+        for (identity, list) in std::mem::take(&mut self.idle) {
+            for mut backend in list {
+                let idle = backend.idle_since.elapsed();
+                if idle > limits.idle_timeout || backend.opened_at.elapsed() > limits.lifetime_max {
+                    expired.push(backend);
+                    continue;
+                }
+                if idle > RELAX_AFTER {
+                    backend.connection.relax();
+                }
+                match kept.get_mut(&identity) {
+                    Some(list) => list.push(backend),
+                    None => drop(kept.insert(identity.clone(), vec![backend])),
+                }
+            }
+        }
+        self.idle = kept;
+        expired
+    }
+
+    pub(super) fn take_idle(&mut self) -> Vec<Box<Backend>> {
+        std::mem::take(&mut self.idle)
+            .into_values()
+            .flatten()
+            .collect()
+    }
+
+    pub(super) fn idle_count(&self) -> usize {
+        self.idle.values().map(Vec::len).sum()
+    }
+}
+
+// === impl Outage ===
+
+impl Outage {
+    /// One more failure.
+    pub(super) fn after(before: Option<&Self>, error: Arc<ConnectError>) -> Self {
+        let failures = before.map_or(0, |outage| outage.failures) + 1;
+        let pause = if error.is_full() {
+            BACKOFF_MIN
+        } else {
+            BACKOFF_MIN
+                .saturating_mul(1 << (failures - 1).min(5))
+                .min(BACKOFF_MAX)
+        };
+        Self {
+            failures,
+            retry_at: Instant::now() + pause,
+            error,
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        Instant::now() >= self.retry_at
+    }
+
+    pub(super) fn to_error(&self, shard: &Arc<str>) -> LeaseError {
+        LeaseError::Down {
+            shard: shard.clone(),
+            retry_in: self.retry_at.saturating_duration_since(Instant::now()),
+            source: self.error.clone(),
+        }
+    }
+}
