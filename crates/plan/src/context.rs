@@ -22,6 +22,8 @@ pub struct Context<'a> {
     pub param_types: &'a [Oid],
     /// The session's user.
     pub user: &'a str,
+    /// `kintsugi.default_shard_group`: where the tables go that this session makes and the topology does not declare.
+    pub default_group: Option<topology::GroupId>,
     /// Settings that change what a statement means.
     pub settings: Settings,
 }

@@ -81,6 +81,7 @@ fn effect(effect: Effect) -> &'static str {
         Effect::Read => "read",
         Effect::Lock => "lock rows",
         Effect::Write => "write",
+        Effect::Maintain => "maintain",
         Effect::Define => "define",
     }
 }
@@ -90,6 +91,12 @@ fn computed(compute: &Compute) -> String {
         Compute::NextVal { sequence } => format!("next value of sequence {sequence}"),
         Compute::CurrVal { sequence } => format!("current value of sequence {sequence}"),
         Compute::LastVal => "last value of any sequence".to_owned(),
+        Compute::SetVal {
+            sequence,
+            arguments,
+        } => {
+            format!("setval(sequence {}, {arguments})", sequence.0)
+        }
         Compute::Expression { sql, type_name, .. } => format!("({sql})::{type_name}"),
     }
 }

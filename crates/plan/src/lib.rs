@@ -8,13 +8,16 @@
 //! `tests/golden` (statement -> printed plan) and `tests/golden/unsupported` (refusals).
 
 mod context;
+mod ddl;
 mod error;
 mod evaluate;
 mod explain;
 mod expression;
 mod plan;
 mod planner;
+mod trigger;
 mod unsupported;
+mod volatile;
 
 pub use context::{Context, Fanout, Settings, TransactionMode};
 pub use error::PlanError;
@@ -29,4 +32,5 @@ pub use plan::{
     Tier, Values,
 };
 pub use planner::plan;
+use unsupported::refuse;
 pub use unsupported::{Reach, Unsupported, UnsupportedId};

@@ -44,6 +44,8 @@ pub struct Facts {
     pub uses_temporary: bool,
     /// It draws from or asks for sequences.
     pub uses_sequence: bool,
+    /// It restarts sequences: values that the router holds in store are forgotten.
+    pub forgets_sequences: bool,
 }
 
 /// How one statement is run.
@@ -89,6 +91,8 @@ pub enum Effect {
     Lock,
     /// May write.
     Write,
+    /// `VACUUM` and its kin: runs outside transactions, on each shard by itself.
+    Maintain,
     /// Changes definitions: the catalog is read anew afterwards.
     Define,
 }
@@ -206,6 +210,13 @@ pub enum Compute {
     },
     /// The session's last value of any sequence; 55000 when there is none.
     LastVal,
+    /// `setval`, run on the sequence's group; values that the router holds in store are forgotten.
+    SetVal {
+        /// The sequence.
+        sequence: Oid,
+        /// The arguments after the sequence, as SQL; may name the statement's parameters.
+        arguments: String,
+    },
     /// An expression, computed by a shard as `SELECT (sql)::type`.
     Expression {
         /// The expression; may name the statement's parameters.

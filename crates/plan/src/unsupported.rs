@@ -121,6 +121,11 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+/// The error of a refusal that names what it is about.
+pub(crate) fn refuse(id: UnsupportedId, subject: impl Into<String>) -> crate::PlanError {
+    Unsupported::about(id, subject).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,295 @@
+//! `CREATE TABLE` in its forms.
+
+use pg::Diagnostic;
+use sql::ast::{self, ConstraintKind, CreateTable};
+use topology::{Placement, TableName};
+
+use super::home::{self, Home};
+use super::{constraint, constraint::Subject};
+use crate::{Context, PlanError, UnsupportedId, refuse};
+
+/// Checks `CREATE TABLE`.
+pub(super) fn create(
+    cx: &Context<'_>,
+    create: &CreateTable,
+    notices: &mut Vec<Diagnostic>,
+) -> Result<(), PlanError> {
+    let Some(schema) = home::creation_schema(cx, &create.name) else {
+        return Ok(());
+    };
+    let Some(table) = create.name.parts.last() else {
+        return Ok(());
+    };
+    if create.if_not_exists
+        && cx
+            .catalog
+            .relation(&create.name.parts, cx.search_path)
+            .is_some()
+    {
+        return Ok(());
+    }
+    let columns = columns(cx, create);
+    let has_column = |column: &str| columns.iter().any(|known| known == column);
+    let home = Home {
+        placement: place(cx, (&schema, table), &has_column)?,
+        schema,
+        table: table.clone(),
+    };
+    check_family(cx, &home, create)?;
+    check_key(cx, &home, create, &has_column)?;
+    let subject = Subject {
+        home: &home,
+        name: &create.name,
+        existing: None,
+    };
+    for column in &create.columns {
+        for demanded in &column.constraints {
+            constraint::check(cx, &subject, demanded, notices)?;
+        }
+    }
+    for demanded in &create.constraints {
+        constraint::check(cx, &subject, demanded, notices)?;
+    }
+    check_like(cx, &subject, create, notices)
+}
+
+/// Where a new table goes.
+fn place(
+    cx: &Context<'_>,
+    (schema, table): (&str, &str),
+    has_column: &dyn Fn(&str) -> bool,
+) -> Result<Placement, PlacementRefusal> {
+    let name = TableName {
+        database: cx.database,
+        schema,
+        table,
+    };
+    if let Some(group) = cx.default_group
+        && cx.topology.declared(name).is_none()
+    {
+        return cx
+            .topology
+            .placement_in(group, name, has_column)
+            .map_err(PlacementRefusal);
+    }
+    cx.topology
+        .placement(name, has_column)
+        .map_err(PlacementRefusal)
+}
+
+/// A table that has no place.
+struct PlacementRefusal(topology::PlacementError);
+
+impl From<PlacementRefusal> for PlanError {
+    fn from(refusal: PlacementRefusal) -> Self {
+        refuse(UnsupportedId::NoShardKey, refusal.0.to_string())
+    }
+}
+
+/// Names of all columns: own, of `LIKE` sources, and of parents.
+fn columns(cx: &Context<'_>, create: &CreateTable) -> Vec<String> {
+    let mut columns: Vec<String> = create
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    for source in create.like.iter().chain(&create.parents) {
+        if let Some(relation) = cx.catalog.relation(&source.parts, cx.search_path) {
+            columns.extend(relation.columns.iter().map(|column| column.name.clone()));
+        }
+    }
+    columns
+}
+
+/// Partitions and inheriting tables live with their parents.
+fn check_family(cx: &Context<'_>, home: &Home, create: &CreateTable) -> Result<(), PlanError> {
+    for parent in &create.parents {
+        if let Some(parent) = Home::named(cx, parent) {
+            same_home(cx, home, &parent)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses two tables of one family that are placed differently.
+pub(super) fn same_home(cx: &Context<'_>, child: &Home, parent: &Home) -> Result<(), PlanError> {
+    let is_same = match (&child.placement, &parent.placement) {
+        (Placement::Sharded(child), Placement::Sharded(parent)) => {
+            child.group == parent.group
+                && child.index.function == parent.index.function
+                && child.key == parent.key
+        }
+        (child, parent) => child == parent,
+    };
+    if is_same || cx.topology.shards().len() == 1 {
+        return Ok(());
+    }
+    Err(refuse(
+        UnsupportedId::FamilyApart,
+        format!(
+            "table {} is {} and its parent {} is {}, or spread by another key",
+            child.table,
+            child.kind(),
+            parent.table,
+            parent.kind()
+        ),
+    ))
+}
+
+/// The key's columns are there, of types that the index takes.
+fn check_key(
+    cx: &Context<'_>,
+    home: &Home,
+    create: &CreateTable,
+    has_column: &dyn Fn(&str) -> bool,
+) -> Result<(), PlanError> {
+    let Some(sharded) = home.sharded() else {
+        return Ok(());
+    };
+    let key = sharded.key.columns();
+    if let Some(missing) = key.iter().find(|column| !has_column(column)) {
+        return Err(refuse(
+            UnsupportedId::NoShardKey,
+            format!(
+                "table {} has no column {missing:?}, its shard key",
+                home.table
+            ),
+        ));
+    }
+    for column in &create.columns {
+        if key.contains(&column.name.as_str()) {
+            check_key_column(cx, home, column)?;
+        }
+    }
+    Ok(())
+}
+
+/// A key column's type is taken by the index, and its value is known before the row is stored.
+pub(super) fn check_key_column(
+    cx: &Context<'_>,
+    home: &Home,
+    column: &ast::ColumnDef,
+) -> Result<(), PlanError> {
+    let is_generated = column
+        .constraints
+        .iter()
+        .any(|known| matches!(known.kind, ConstraintKind::Generated(_)));
+    if is_generated {
+        return Err(refuse(
+            UnsupportedId::GeneratedKey,
+            format!(
+                "column {:?} is the shard key of {} and generated",
+                column.name, home.table
+            ),
+        ));
+    }
+    match &column.type_name {
+        Some(type_name) => check_key_type(cx, home, &column.name, type_name),
+        None => Ok(()),
+    }
+}
+
+fn check_key_type(
+    cx: &Context<'_>,
+    home: &Home,
+    column: &str,
+    type_name: &ast::TypeName,
+) -> Result<(), PlanError> {
+    let Some(sharded) = home.sharded() else {
+        return Ok(());
+    };
+    let serial = matches!(
+        type_name.name.parts.as_slice(),
+        [name] if matches!(name.as_str(), "serial" | "bigserial" | "smallserial" | "serial2" | "serial4" | "serial8")
+    );
+    let resolved = cx.catalog.type_named(&type_name.name.parts, cx.search_path);
+    let key_type = match resolved {
+        _ if serial => pg::KeyType::of_builtin(pg::oid::INT8),
+        Some(known) if type_name.array_dimensions == 0 => home::key_type(cx, known.oid),
+        // PostgreSQL will say that there is no such type.
+        None => return Ok(()),
+        Some(_) => None,
+    };
+    let is_opaque_text = resolved.is_some_and(|known| {
+        known
+            .collation
+            .as_ref()
+            .is_some_and(|collation| !collation.is_deterministic)
+    });
+    let is_taken = key_type.is_some_and(|known| {
+        let is_plain = sharded
+            .key
+            .parts()
+            .iter()
+            .any(|part| part.as_column() == Some(column));
+        !is_plain || sharded.index.function.refusal(known.class).is_none()
+    });
+    if is_taken && !is_opaque_text {
+        return Ok(());
+    }
+    Err(refuse(
+        UnsupportedId::KeyType,
+        format!(
+            "shard index {:?} ({}) can't take column {column:?} of type {}",
+            sharded.index.name,
+            sharded.index.function.type_name(),
+            type_name.name.parts.join(".")
+        ),
+    ))
+}
+
+/// `LIKE ... INCLUDING INDEXES` copies unique constraints: what the source has must be allowed here.
+fn check_like(
+    cx: &Context<'_>,
+    subject: &Subject<'_>,
+    create: &CreateTable,
+    notices: &mut Vec<Diagnostic>,
+) -> Result<(), PlanError> {
+    for source in &create.like {
+        let Some(relation) = cx.catalog.relation(&source.parts, cx.search_path) else {
+            continue;
+        };
+        for index in relation.indexes.iter().filter(|index| index.unique) {
+            let columns: Vec<Option<String>> = index
+                .columns
+                .iter()
+                .map(|number| {
+                    relation
+                        .column_numbered(*number)
+                        .map(|column| column.name.clone())
+                })
+                .collect();
+            constraint::unique(cx, subject, &columns, Some(&index.name), notices)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks `CREATE TABLE AS`, `SELECT INTO` and `CREATE MATERIALIZED VIEW`.
+pub(super) fn create_as(
+    cx: &Context<'_>,
+    ddl: &ast::Ddl,
+    materialized: bool,
+    no_data: bool,
+) -> Result<(), PlanError> {
+    if cx.topology.shards().len() == 1 || (materialized && no_data) {
+        return Ok(());
+    }
+    if !materialized {
+        return Err(refuse(
+            UnsupportedId::CreateTableAs,
+            "a table made from a query has no declared place for its rows",
+        ));
+    }
+    let is_same_everywhere = ddl
+        .queries
+        .iter()
+        .all(|query| super::maintain::is_copied_query(cx, query));
+    if is_same_everywhere {
+        return Ok(());
+    }
+    Err(refuse(
+        UnsupportedId::MaterializedView,
+        "the rows of a materialized view can be computed only where each shard holds all that it reads",
+    ))
+}
