@@ -12,7 +12,7 @@ pub struct Chain<'a>(
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)?;
+        write!(f, "{}", self.0)?;
         let mut cause = self.0.source();
         while let Some(error) = cause {
             write!(f, ": {error}")?;
