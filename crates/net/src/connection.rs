@@ -1,228 +1,360 @@
-//! A socket with a buffer on each side.
+//! A socket with its two buffers.
 //!
-//! Readers look at [`Connection::buffered`] and [`Connection::consume`] what they used; writers append to
-//! [`Connection::output`] and [`Connection::flush`]. Nothing is read ahead of what was asked for by [`Connection::fill`] but
-//! what the kernel had anyway, so a slow reader slows its source down.
+//! Invariant: bytes leave `input` only when they were handed out or written to another socket, and leave
+//! `output` only when they were written, so that cancelling any wait loses and doubles nothing.
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf as _, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use wire::scan::Head;
+use wire::{Frame, Limits, Startup};
 
-use crate::Socket;
+use crate::{ConnectionError, RelayError, Socket};
 
-/// How much one read asks the kernel for.
-const READ_SIZE: usize = 16 * 1024;
+/// Room made for a read while messages are small.
+const READ_BYTES: usize = 8 << 10;
+/// Room made for a read once reads fill what there is.
+const BULK_READ_BYTES: usize = 64 << 10;
+/// Up to this much, relayed bytes are gathered before they are written.
+const GATHER_BYTES_MAX: usize = 16 << 10;
+/// Bytes that a client may send ahead while it waits; beyond, they stay in the kernel.
+const AHEAD_BYTES_MAX: usize = 256 << 10;
+/// How often a client that sent more than that is looked after.
+const HANGUP_POLL: Duration = Duration::from_millis(200);
 
-/// A buffer larger than this is given back when it has been emptied.
-const KEEP_SIZE: usize = 32 * 1024;
-
-/// A peer's socket and its buffers.
+/// A client's or a shard's connection.
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
     input: BytesMut,
     output: BytesMut,
-    closed: bool,
+    limits: Limits,
+    read_bytes: usize,
+    ended: bool,
 }
 
 impl Connection {
-    /// Takes a connected socket over.
-    pub fn new(socket: impl Into<Socket>) -> Self {
-        let (input, output) = (BytesMut::new(), BytesMut::new());
+    /// Wraps a socket; `limits` hold for what the peer sends.
+    #[must_use]
+    pub fn new(socket: Socket, limits: Limits) -> Self {
         Self {
-            socket: socket.into(),
-            input,
-            output,
-            closed: false,
+            socket,
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            limits,
+            read_bytes: READ_BYTES,
+            ended: false,
         }
     }
 
-    /// The socket, for options and addresses.
-    pub fn socket(&self) -> &Socket {
-        &self.socket
+    /// Sets the limits of what the peer sends.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
-    /// Bytes read and not yet consumed.
+    /// The limits of what the peer sends.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Who is at the other end, for logs.
+    #[must_use]
+    pub fn peer(&self) -> String {
+        self.socket.peer()
+    }
+
+    // --- reading ---
+
+    /// What was read and not yet taken.
+    #[must_use]
     pub fn buffered(&self) -> &[u8] {
         &self.input
     }
 
-    /// The input buffer itself, for decoders that split frames off it.
-    pub fn input(&mut self) -> &mut BytesMut {
-        &mut self.input
-    }
-
-    /// Drops the first `count` bytes of the input buffer.
+    /// Forgets the first `count` bytes of what was read.
+    ///
+    /// # Panics
+    /// Fewer bytes are buffered.
     pub fn consume(&mut self, count: usize) {
-        bytes::Buf::advance(&mut self.input, count);
+        self.input.advance(count);
     }
 
-    /// Bytes written and not yet flushed; append to it.
+    /// Takes the first `count` bytes of what was read, without copying.
+    ///
+    /// # Panics
+    /// Fewer bytes are buffered.
+    pub fn take(&mut self, count: usize) -> Bytes {
+        self.input.split_to(count).freeze()
+    }
+
+    /// Whether the peer has closed its side; what is buffered may still be taken.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Reads once; 0 means that the peer closed.
+    ///
+    /// # Errors
+    /// Reading failed.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: bytes are in the buffer or in the kernel.
+    pub async fn fill(&mut self) -> Result<usize, ConnectionError> {
+        if self.ended {
+            return Ok(0);
+        }
+        self.input.reserve(self.read_bytes);
+        let room = self.input.capacity() - self.input.len();
+        let count = self
+            .socket
+            .read_buf(&mut self.input)
+            .await
+            .map_err(ConnectionError::Read)?;
+        self.ended = count == 0;
+        self.read_bytes = if count == room {
+            BULK_READ_BYTES
+        } else {
+            READ_BYTES
+        };
+        Ok(count)
+    }
+
+    /// The next message if it was read already.
+    ///
+    /// # Errors
+    /// What was read is no message.
+    pub fn try_frame(&mut self) -> Result<Option<Frame>, ConnectionError> {
+        wire::decode(&mut self.input, &self.limits).map_err(ConnectionError::Decode)
+    }
+
+    /// The next message; `None` if the peer closed between two messages.
+    ///
+    /// # Errors
+    /// Reading failed, the peer closed within a message, or sent none.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a message is taken when it is whole.
+    pub async fn read_frame(&mut self) -> Result<Option<Frame>, ConnectionError> {
+        loop {
+            if let Some(frame) = self.try_frame()? {
+                return Ok(Some(frame));
+            }
+            if self.fill().await? == 0 {
+                return self.end();
+            }
+        }
+    }
+
+    /// The header of the next message, once the whole message is buffered; it is not taken. `None` if the
+    /// peer closed between two messages.
+    ///
+    /// # Errors
+    /// As [`Connection::read_frame`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn peek_whole(&mut self) -> Result<Option<Head>, ConnectionError> {
+        loop {
+            let head = wire::scan::next(&self.input, &self.limits);
+            if let Some(head) = head.map_err(ConnectionError::Decode)? {
+                return Ok(Some(head));
+            }
+            if self.fill().await? == 0 {
+                return self.end();
+            }
+        }
+    }
+
+    /// The header of the next message, as soon as it is there; the body may not be.
+    ///
+    /// # Errors
+    /// As [`Connection::read_frame`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn peek_head(&mut self) -> Result<Option<Head>, ConnectionError> {
+        loop {
+            let head = wire::scan::head(&self.input, &self.limits);
+            if let Some(head) = head.map_err(ConnectionError::Decode)? {
+                return Ok(Some(head));
+            }
+            if self.fill().await? == 0 {
+                return self.end();
+            }
+        }
+    }
+
+    /// The next start-up packet; `None` if the peer closed instead.
+    ///
+    /// # Errors
+    /// As [`Connection::read_frame`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn read_startup(&mut self) -> Result<Option<Startup>, ConnectionError> {
+        loop {
+            let packet = wire::startup::decode(&mut self.input);
+            if let Some(packet) = packet.map_err(ConnectionError::Decode)? {
+                return Ok(Some(packet));
+            }
+            if self.fill().await? == 0 {
+                return self.end();
+            }
+        }
+    }
+
+    fn end<T>(&self) -> Result<Option<T>, ConnectionError> {
+        if self.input.is_empty() {
+            Ok(None)
+        } else {
+            Err(ConnectionError::Truncated)
+        }
+    }
+
+    /// Resolves when the peer closed or its connection broke, while nobody reads its requests. What it
+    /// sends meanwhile is kept: up to a budget in the buffer, beyond it in the kernel.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: nothing that was read is lost.
+    pub async fn hangup(&mut self) {
+        while self.input.len() < AHEAD_BYTES_MAX {
+            match self.fill().await {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(_broken) => {
+                    self.ended = true;
+                    return;
+                }
+            }
+        }
+        loop {
+            match self.socket.ready(Interest::READABLE).await {
+                Ok(ready) if !ready.is_read_closed() => tokio::time::sleep(HANGUP_POLL).await,
+                _ => return,
+            }
+        }
+    }
+
+    // --- writing ---
+
+    /// What is to be written; append messages to it and [`Connection::flush`].
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.output
     }
 
-    /// Appends bytes to the output buffer.
+    /// Appends bytes to what is to be written.
     pub fn write(&mut self, bytes: &[u8]) {
         self.output.extend_from_slice(bytes);
     }
 
-    /// The peer has closed its side, as seen by the last read.
-    pub fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Waits for more input and appends it; 0 when the peer has closed.
+    /// Writes all that was appended.
     ///
     /// # Errors
-    /// Whatever the socket says.
+    /// Writing failed.
     ///
     /// # Cancel safety
-    /// Cancel safe: bytes are taken from the kernel only in the step that stores them.
-    pub async fn fill(&mut self) -> io::Result<usize> {
-        loop {
-            match self.try_fill() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.readable().await?;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// Appends what the kernel already holds; `WouldBlock` when nothing is there, 0 when the peer has closed.
-    ///
-    /// # Errors
-    /// Whatever the socket says.
-    pub fn try_fill(&mut self) -> io::Result<usize> {
-        let old = self.input.len();
-        self.input.resize(old + READ_SIZE, 0);
-        let result = self.socket.try_read(&mut self.input[old..]);
-        self.input.truncate(old + *result.as_ref().unwrap_or(&0));
-        if matches!(result, Ok(0)) {
-            self.closed = true;
-        }
-        result
-    }
-
-    /// Waits until at least `count` bytes are buffered.
-    ///
-    /// # Errors
-    /// `UnexpectedEof` when the peer closes before; whatever else the socket says.
-    ///
-    /// # Cancel safety
-    /// Cancel safe.
-    pub async fn fill_to(&mut self, count: usize) -> io::Result<()> {
-        while self.input.len() < count {
-            if self.fill().await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends everything in the output buffer.
-    ///
-    /// # Errors
-    /// Whatever the socket says; the output buffer then holds what wasn't sent.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: what was sent has left the buffer, what wasn't is still in it.
-    pub async fn flush(&mut self) -> io::Result<()> {
+    /// Cancel safe: what was written is gone from the buffer, the rest is written by the next call.
+    pub async fn flush(&mut self) -> Result<(), ConnectionError> {
         while !self.output.is_empty() {
-            match self.socket.try_write(&self.output) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => bytes::Buf::advance(&mut self.output, count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.writable().await?;
-                }
-                Err(error) => return Err(error),
+            let count = self
+                .socket
+                .write(&self.output)
+                .await
+                .map_err(ConnectionError::Write)?;
+            if count == 0 {
+                return Err(ConnectionError::Write(io::ErrorKind::WriteZero.into()));
             }
-        }
-        if self.output.capacity() > KEEP_SIZE {
-            self.output = BytesMut::new();
+            self.output.advance(count);
         }
         Ok(())
     }
 
-    /// Sends as much of the output as the kernel takes now.
+    /// Passes the first `count` bytes that `source` has buffered on to this connection. Few bytes are
+    /// gathered with what is to be written and go with the next flush; many are written from where they
+    /// lie, after what is to be written before them.
     ///
     /// # Errors
-    /// Whatever the socket says, except that it would block.
-    pub fn try_flush(&mut self) -> io::Result<()> {
-        while !self.output.is_empty() {
-            match self.socket.try_write(&self.output) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => bytes::Buf::advance(&mut self.output, count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+    /// Writing to this connection failed.
+    ///
+    /// # Panics
+    /// `source` has fewer bytes buffered.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: bytes leave `source` as they are written.
+    pub async fn relay(&mut self, source: &mut Self, count: usize) -> Result<(), ConnectionError> {
+        if self.output.len() + count <= GATHER_BYTES_MAX {
+            self.output.extend_from_slice(&source.input[..count]);
+            source.input.advance(count);
+            return Ok(());
+        }
+        let mut left = count;
+        while left > 0 {
+            let parts = [
+                IoSlice::new(&self.output),
+                IoSlice::new(&source.input[..left]),
+            ];
+            let parts = if self.output.is_empty() {
+                &parts[1..]
+            } else {
+                &parts[..]
+            };
+            let written = self
+                .socket
+                .write_vectored(parts)
+                .await
+                .map_err(ConnectionError::Write)?;
+            if written == 0 {
+                return Err(ConnectionError::Write(io::ErrorKind::WriteZero.into()));
             }
+            let own = written.min(self.output.len());
+            self.output.advance(own);
+            source.input.advance(written - own);
+            left -= written - own;
         }
         Ok(())
     }
 
-    /// Gives buffer memory back while nothing is in it; call it when the peer falls idle.
-    pub fn relax(&mut self) {
-        if self.input.is_empty() && self.input.capacity() > 0 {
-            self.input = BytesMut::new();
-        }
-        if self.output.is_empty() && self.output.capacity() > 0 {
-            self.output = BytesMut::new();
-        }
-    }
-
-    /// Resolves when the peer has closed or reset its side. Requests that it sent before are kept in the input buffer, up to
-    /// `limit` bytes; a peer that sends more is left waiting in the kernel, and this then never resolves.
+    /// Passes exactly `count` bytes of `source` on, reading them as they come, so that a message larger
+    /// than any buffer is never held whole.
+    ///
+    /// # Errors
+    /// One of the two failed; then the message is cut and this connection can't be used any more.
     ///
     /// # Cancel safety
-    /// Cancel safe.
-    pub async fn hangup(&mut self, limit: usize) {
-        loop {
-            if self.closed {
-                return;
+    /// Not cancel safe: how much of the message went is lost.
+    pub async fn relay_exact(&mut self, source: &mut Self, count: usize) -> Result<(), RelayError> {
+        let mut left = count;
+        while left > 0 {
+            if source.input.is_empty() && source.fill().await.map_err(RelayError::Source)? == 0 {
+                return Err(RelayError::Source(ConnectionError::Truncated));
             }
-            if self.input.len() >= limit {
-                std::future::pending::<()>().await;
-            }
-            match self.fill().await {
-                Ok(0) | Err(_) => {
-                    self.closed = true;
-                    return;
-                }
-                Ok(_) => {}
+            let part = left.min(source.input.len());
+            self.relay(source, part).await.map_err(RelayError::Target)?;
+            left -= part;
+        }
+        Ok(())
+    }
+
+    /// Gives the buffers' memory back; call it when the connection falls idle. What is buffered stays.
+    pub fn release_buffers(&mut self) {
+        for buffer in [&mut self.input, &mut self.output] {
+            if buffer.is_empty() {
+                *buffer = BytesMut::new();
             }
         }
+        self.read_bytes = READ_BYTES;
+    }
+
+    /// Says good-bye to the peer on the level of the socket.
+    pub async fn close(mut self) {
+        let _ = self.flush().await;
+        let _ = self.socket.shutdown().await;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::net::UnixStream;
-
-    #[tokio::test]
-    async fn bytes_cross_whole_and_closing_is_seen() {
-        let (left, right) = UnixStream::pair().unwrap();
-        let (mut left, mut right) = (Connection::new(left), Connection::new(right));
-        left.write(b"hello");
-        left.flush().await.unwrap();
-        right.fill_to(5).await.unwrap();
-        assert_eq!(right.buffered(), b"hello");
-        right.consume(5);
-        assert!(right.buffered().is_empty());
-        drop(left);
-        right.hangup(100).await;
-        assert!(right.is_closed());
-    }
-
-    #[tokio::test]
-    async fn hangup_keeps_what_was_sent_before() {
-        let (left, right) = UnixStream::pair().unwrap();
-        let (mut left, mut right) = (Connection::new(left), Connection::new(right));
-        left.write(b"pipelined");
-        left.flush().await.unwrap();
-        drop(left);
-        right.hangup(100).await;
-        assert_eq!(right.buffered(), b"pipelined");
-    }
-}
+mod tests;

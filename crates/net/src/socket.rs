@@ -1,51 +1,67 @@
-//! One byte stream to a peer, whatever carries it.
+//! One concrete socket type, so that no connection is boxed or generic.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
-/// A connected stream.
+use crate::Address;
+
+/// A stream to a client or to a shard.
 #[derive(Debug)]
 pub enum Socket {
-    /// TCP.
+    /// Over TCP.
     Tcp(TcpStream),
-    /// Unix domain.
+    /// Over a Unix socket.
     Unix(UnixStream),
 }
 
 impl Socket {
-    /// Reads what is there without waiting; `WouldBlock` when nothing is.
-    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.try_read(buffer),
-            Self::Unix(stream) => stream.try_read(buffer),
+    /// Dials an address.
+    ///
+    /// # Errors
+    /// The name can't be resolved or nobody listens.
+    pub async fn dial(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp { host, port } => {
+                let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                Self::from_tcp(stream)
+            }
+            Address::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
         }
     }
 
-    /// Writes what fits without waiting; `WouldBlock` when nothing does.
-    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+    /// Takes a TCP stream: small messages are sent at once, and dead peers are found.
+    ///
+    /// # Errors
+    /// The options can't be set.
+    pub fn from_tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        socket2::SockRef::from(&stream).set_keepalive(true)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    /// Who is at the other end, for logs: `[local]` over a Unix socket, as PostgreSQL says.
+    #[must_use]
+    pub fn peer(&self) -> String {
         match self {
-            Self::Tcp(stream) => stream.try_write(bytes),
-            Self::Unix(stream) => stream.try_write(bytes),
+            Self::Tcp(stream) => stream
+                .peer_addr()
+                .map_or_else(|_gone| "[gone]".to_owned(), |addr| addr.to_string()),
+            Self::Unix(_) => "[local]".to_owned(),
         }
     }
 
-    /// Waits until something can be read (or the peer has closed). Cancel safe.
-    pub async fn readable(&self) -> io::Result<()> {
+    /// Waits until one of `interest` may be had; may tell that the peer closed.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-        }
-    }
-
-    /// Waits until something can be written. Cancel safe.
-    pub async fn writable(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.writable().await,
-            Self::Unix(stream) => stream.writable().await,
+            Self::Tcp(stream) => stream.ready(interest).await,
+            Self::Unix(stream) => stream.ready(interest).await,
         }
     }
 }
@@ -53,12 +69,12 @@ impl Socket {
 impl AsyncRead for Socket {
     fn poll_read(
         self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -66,38 +82,39 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(
         self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
+        cx: &mut Context<'_>,
+        buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Neither kind of stream buffers in user space.
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
-    }
-}
-
-impl From<TcpStream> for Socket {
-    fn from(stream: TcpStream) -> Self {
-        Self::Tcp(stream)
-    }
-}
-
-impl From<UnixStream> for Socket {
-    fn from(stream: UnixStream) -> Self {
-        Self::Unix(stream)
     }
 }

@@ -1,0 +1,120 @@
+use tokio::net::UnixStream;
+use wire::frontend::Message;
+
+use super::*;
+
+fn pair() -> (Connection, Connection) {
+    let (a, b) = UnixStream::pair().unwrap();
+    (
+        Connection::new(Socket::Unix(a), Limits::frontend()),
+        Connection::new(Socket::Unix(b), Limits::backend()),
+    )
+}
+
+fn query(text: &str) -> BytesMut {
+    let mut out = BytesMut::new();
+    Message::Query { text }.encode(&mut out);
+    out
+}
+
+#[tokio::test]
+async fn a_cancelled_read_loses_nothing() {
+    let (mut router, mut client) = pair();
+    let whole = query("select 1");
+    client.write(&whole[..7]);
+    client.flush().await.unwrap();
+    let cut = tokio::time::timeout(Duration::from_millis(20), router.read_frame()).await;
+    assert!(cut.is_err());
+    client.write(&whole[7..]);
+    client.flush().await.unwrap();
+    let frame = router.read_frame().await.unwrap().unwrap();
+    assert_eq!(
+        Message::parse(frame.tag, &frame.body),
+        Ok(Message::Query { text: "select 1" })
+    );
+    drop(client);
+    assert!(router.read_frame().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_message_cut_by_the_end_is_an_error() {
+    let (mut router, mut client) = pair();
+    client.write(&query("select 1")[..7]);
+    client.close().await;
+    assert!(matches!(
+        router.read_frame().await,
+        Err(ConnectionError::Truncated)
+    ));
+}
+
+#[tokio::test]
+async fn hangup_is_seen_and_pipelined_requests_survive_it() {
+    let (mut router, mut client) = pair();
+    client.write(&query("select 1"));
+    client.flush().await.unwrap();
+    let early = tokio::time::timeout(Duration::from_millis(20), router.hangup()).await;
+    assert!(early.is_err());
+    drop(client);
+    router.hangup().await;
+    assert_eq!(router.read_frame().await.unwrap().unwrap().tag, b'Q');
+    assert!(router.read_frame().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn hangup_of_a_client_that_sent_more_than_the_budget_is_seen() {
+    let (mut router, client) = pair();
+    let Socket::Unix(mut raw) = client.socket else {
+        panic!()
+    };
+    let writer = async {
+        // More than the budget and the kernel's buffer: the write ends with the connection only.
+        let _ =
+            tokio::time::timeout(Duration::from_millis(100), raw.write_all(&[0; 4 << 20])).await;
+        drop(raw);
+    };
+    let ((), ()) = tokio::join!(writer, router.hangup());
+    assert!(router.buffered().len() >= AHEAD_BYTES_MAX);
+    assert!(router.buffered().len() <= AHEAD_BYTES_MAX + BULK_READ_BYTES + READ_BYTES);
+}
+
+#[tokio::test]
+async fn relayed_bytes_keep_their_order_whatever_their_size() {
+    let (mut router_client, mut client) = pair();
+    let (mut shard, mut router_shard) = pair();
+    let mut sent = Vec::new();
+    for size in [1usize, 100, 20_000, 3, 300_000, 7] {
+        sent.extend((0..size).map(|i| u8::try_from(i % 251).unwrap()));
+    }
+    let expected = sent.clone();
+    let writer = async {
+        shard.write(&sent);
+        shard.flush().await.unwrap();
+    };
+    let relayer = async {
+        router_client.write(b"head");
+        for size in [1usize, 100, 20_000, 3, 300_000, 7] {
+            router_client
+                .relay_exact(&mut router_shard, size)
+                .await
+                .unwrap();
+        }
+        router_client.close().await;
+    };
+    let reader = async {
+        while client.fill().await.unwrap() > 0 {}
+        client.buffered().to_vec()
+    };
+    let ((), (), received) = tokio::join!(writer, relayer, reader);
+    assert_eq!(&received[..4], b"head");
+    assert!(received[4..] == expected[..]);
+}
+
+#[tokio::test]
+async fn idle_buffers_are_given_back() {
+    let (mut router, mut client) = pair();
+    client.write(&query("select 1"));
+    client.flush().await.unwrap();
+    router.read_frame().await.unwrap();
+    router.release_buffers();
+    assert_eq!((router.input.capacity(), router.output.capacity()), (0, 0));
+}
