@@ -78,6 +78,7 @@ pub(crate) fn compile(
             default_group: default_group.unwrap_or(authoritative),
             databases,
             warnings: mistakes,
+            source: source.clone(),
             document,
         }),
         _ => Err(mistakes),
@@ -122,8 +123,10 @@ impl Compiler<'_> {
             let replicas = shard.replicas.iter().enumerate();
             let replicas = replicas.map(|(at, address)| (item_path(&replicas_path, at), address));
             for (path, address) in addresses.chain(replicas) {
-                if !is_address(address) {
-                    let address = address.rsplit('@').next().unwrap_or_default().to_owned();
+                if address.contains('@') {
+                    self.mistake(path, MistakeKind::CredentialsInAddress);
+                } else if !is_address(address) {
+                    let address = address.clone();
                     self.mistake(path, MistakeKind::BadAddress { address });
                 }
             }
@@ -149,21 +152,26 @@ impl Compiler<'_> {
     fn indexes(&mut self) {
         let document = self.document;
         for (name, entry) in &document.shard_indexes {
-            let path = member_path("shard_indexes", name);
-            let columns = self.key_columns(&member_path(&path, "columns"), &entry.columns);
-            let read = columns.and_then(|columns| {
-                index::read(&path, name, entry, columns)
-                    .map_err(|found| {
-                        for (path, kind) in found {
-                            self.mistake(path, kind);
-                        }
-                    })
-                    .ok()
-            });
-            let read = read.filter(|index| {
-                index.columns.is_empty() || self.count_columns(&path, index, &index.columns)
-            });
-            self.indexes.insert(name, read.map(Arc::new));
+            let index = self.read_index(name, entry);
+            self.indexes.insert(name, index.map(Arc::new));
+        }
+    }
+
+    fn read_index(&mut self, name: &str, entry: &document::ShardIndex) -> Option<ShardIndex> {
+        let path = member_path("shard_indexes", name);
+        let columns = self.key_columns(&member_path(&path, "columns"), &entry.columns)?;
+        match index::read(&path, name, entry, columns) {
+            Ok(index) => {
+                let fits =
+                    index.columns.is_empty() || self.count_columns(&path, &index, &index.columns);
+                fits.then_some(index)
+            }
+            Err(found) => {
+                for (path, kind) in found {
+                    self.mistake(path, kind);
+                }
+                None
+            }
         }
     }
 
@@ -221,12 +229,11 @@ fn is_address(address: &str) -> bool {
     let bracketed = host
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
-    let host_fits = match bracketed {
-        Some(host) => !host.is_empty() && host.chars().all(|c| c.is_ascii_hexdigit() || c == ':'),
-        None => {
-            let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
-            !host.is_empty() && host.chars().all(fits)
-        }
+    let host_fits = if let Some(host) = bracketed {
+        !host.is_empty() && host.chars().all(|c| c.is_ascii_hexdigit() || c == ':')
+    } else {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+        !host.is_empty() && host.chars().all(fits)
     };
     host_fits
         && port.bytes().all(|b| b.is_ascii_digit())

@@ -208,10 +208,6 @@ pub struct Function {
 
 /// A global secondary index: a lookup table from other columns to the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "three independent switches of the format"
-)]
 pub struct GlobalSecondaryIndex {
     /// Schema of the lookup table; absent: the owner's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,6 +267,10 @@ impl Document {
     }
 
     /// The document as JSON text, two spaces of indent, keys in the order read, a newline at the end.
+    ///
+    /// # Panics
+    ///
+    /// Never: the document holds nothing that JSON can't.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)

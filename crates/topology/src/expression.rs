@@ -2,10 +2,13 @@
 //! tree; everything else is opaque text that a shard computes. Invariant: an expression that looks
 //! computable but holds one part that is not is opaque as a whole.
 
+mod evaluate;
 mod lex;
 mod parse;
 
 use std::fmt;
+
+pub use evaluate::Evaluated;
 
 /// Where a key comes from: a column, or an expression over the row's columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -270,9 +273,9 @@ fn write_infix(
             }
         );
         if nested {
-            write!(f, "{operator}({argument})")?
+            write!(f, "{operator}({argument})")?;
         } else {
-            write!(f, "{operator}{argument}")?
+            write!(f, "{operator}{argument}")?;
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ impl Reader<'_> {
         self.text.as_bytes().get(self.offset).copied()
     }
 
-    fn fail(&self, kind: MistakeKind) -> Mistake {
+    fn fail(&self, kind: MistakeKind) -> Box<Mistake> {
         let mut path = String::new();
         for segment in &self.path {
             path = match segment {
@@ -86,16 +86,14 @@ impl Reader<'_> {
                 Segment::Item(index) => item_path(&path, *index),
             };
         }
-        Mistake {
-            place: Place {
-                path,
-                position: Some(self.position()),
-            },
+        let position = Some(self.position());
+        Box::new(Mistake {
+            place: Place { path, position },
             kind,
-        }
+        })
     }
 
-    fn expected(&self, expected: &'static str) -> Mistake {
+    fn expected(&self, expected: &'static str) -> Box<Mistake> {
         let found = match self.text[self.offset..].chars().next() {
             None => "the end of the document".to_owned(),
             Some(c) => format!("{c:?}"),
@@ -117,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Node, Mistake> {
+    fn value(&mut self) -> Result<Node, Box<Mistake>> {
         self.skip_space();
         let at = self.position();
         let value = match self.peek() {
@@ -130,7 +128,7 @@ impl Reader<'_> {
         Ok(Node { value, at })
     }
 
-    fn enter(&mut self, segment: Segment) -> Result<(), Mistake> {
+    fn enter(&mut self, segment: Segment) -> Result<(), Box<Mistake>> {
         if self.path.len() >= DEPTH_MAX {
             return Err(self.fail(MistakeKind::TooDeep {
                 depth_max: DEPTH_MAX,
@@ -140,7 +138,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn object(&mut self) -> Result<Value, Mistake> {
+    fn object(&mut self) -> Result<Value, Box<Mistake>> {
         self.offset += 1;
         let mut members = Vec::new();
         self.skip_space();
@@ -170,7 +168,7 @@ impl Reader<'_> {
         }
     }
 
-    fn array(&mut self) -> Result<Value, Mistake> {
+    fn array(&mut self) -> Result<Value, Box<Mistake>> {
         self.offset += 1;
         let mut items = Vec::new();
         self.skip_space();
@@ -189,7 +187,7 @@ impl Reader<'_> {
     }
 
     /// Reads what stands between two elements; true at the end of the collection.
-    fn separator(&mut self, end: u8, expected: &'static str) -> Result<bool, Mistake> {
+    fn separator(&mut self, end: u8, expected: &'static str) -> Result<bool, Box<Mistake>> {
         self.skip_space();
         match self.peek() {
             Some(byte) if byte == end => {
@@ -204,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, Mistake> {
+    fn word(&mut self) -> Result<Value, Box<Mistake>> {
         let rest = &self.text[self.offset..];
         for (word, value) in [
             ("null", Value::Null),
@@ -220,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// Numbers are kept as written: the format uses small integers only, and the caller judges them.
-    fn number(&mut self) -> Result<Value, Mistake> {
+    fn number(&mut self) -> Result<Value, Box<Mistake>> {
         let rest = &self.text[self.offset..];
         let length = rest
             .find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
@@ -234,7 +232,7 @@ impl Reader<'_> {
     }
 
     /// Finds the closing quote and leaves escapes to `serde_json`.
-    fn string(&mut self) -> Result<String, Mistake> {
+    fn string(&mut self) -> Result<String, Box<Mistake>> {
         let start = self.offset;
         let mut end = start + 1;
         let bytes = self.text.as_bytes();
@@ -264,7 +262,7 @@ impl Reader<'_> {
 /// # Errors
 ///
 /// The first place where the text is not JSON.
-pub(crate) fn read(text: &str) -> Result<Node, Mistake> {
+pub(crate) fn read(text: &str) -> Result<Node, Box<Mistake>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader {
         text,

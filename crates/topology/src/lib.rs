@@ -34,15 +34,22 @@ mod pattern;
 mod placement;
 mod topology;
 
+mod check;
+mod diff;
+mod locate;
+
+pub use check::{CollationFact, ColumnFact, ColumnTypes};
+pub use diff::{Change, Diff, KnownTable, Move, MoveCause, Moved, Subject, diff, moves_rows};
 pub use document::{
     Database, Document, Function as FunctionEntry, GlobalSecondaryIndex, GsiMode, KeyRange,
     PrimaryIndex, ReadDocument, ReferenceTable, Schema, SecondaryIndex, Sequence as SequenceEntry,
     Shard as ShardEntry, ShardGroup, ShardIndex as ShardIndexEntry, Source, Table, UniqueOffKey,
 };
-pub use expression::{ExpressionError, Function, KeyColumns, KeyExpression};
+pub use expression::{Evaluated, ExpressionError, Function, KeyColumns, KeyExpression};
 pub use generate::even_hash_ranges;
 pub use id::{GroupId, SHARDS_MAX, ShardId};
 pub use index::{IndexFunction, ShardIndex};
+pub use locate::{LocateError, Location};
 pub use mistake::{GapWeight, Mistake, MistakeKind, Place, Position, Unsupported, Weight};
 pub use pattern::DEFAULT_UNSHARDED_PATTERNS;
 pub use placement::{

@@ -135,9 +135,12 @@ pub enum MistakeKind {
     /// An address that is not `host:port`.
     #[error("{address:?} is not host:port")]
     BadAddress {
-        /// What stands here, without what may be a password.
+        /// What stands here.
         address: String,
     },
+    /// An address with a user's name or password in it.
+    #[error("the address holds credentials")]
+    CredentialsInAddress,
     /// There is no group.
     #[error("no shard group is declared")]
     NoGroups,
@@ -274,11 +277,11 @@ pub enum MistakeKind {
         end: String,
     },
     /// Two ranges share values.
-    #[error("the range overlaps {other}, which begins at {start}")]
+    #[error("the range overlaps {other} from {start} on")]
     Overlap {
         /// The path of the other range.
         other: String,
-        /// The first value that both hold.
+        /// Where they begin to overlap.
         start: String,
     },
     /// Values that no range holds.
@@ -367,6 +370,12 @@ pub enum MistakeKind {
     UnknownOwner {
         /// The table.
         table: String,
+    },
+    /// A global secondary index on nothing.
+    #[error("global secondary index {name:?} has no columns")]
+    NoIndexedColumns {
+        /// The name.
+        name: String,
     },
     /// A table's list names a global secondary index that the database lacks.
     #[error("global secondary index {name:?} is not declared")]

@@ -111,6 +111,15 @@ impl KeyRanges {
         distinct(touched.map(|range| range.shard)).into_vec()
     }
 
+    /// The shard that owns every value, where there is one without any bound.
+    #[must_use]
+    pub fn owner_of_all(&self) -> Option<ShardId> {
+        match self.layout {
+            Layout::Whole(shard) => Some(shard),
+            Layout::Numbers(_) | Layout::Literals(_) => None,
+        }
+    }
+
     /// All shards that own a range, each once, in ascending order.
     #[must_use]
     pub fn shards(&self) -> &[ShardId] {

@@ -29,6 +29,7 @@ const SYSTEM_SCHEMAS: &[&str] = &["pg_catalog", "information_schema", "pg_toast"
 pub struct Topology {
     pub(crate) revision: u64,
     pub(crate) document: Document,
+    pub(crate) source: Source,
     pub(crate) shards: Vec<Shard>,
     pub(crate) groups: Vec<Group>,
     pub(crate) authoritative: GroupId,

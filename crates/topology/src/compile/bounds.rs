@@ -9,6 +9,11 @@ use crate::mistake::{GapWeight, MistakeKind};
 use crate::range::{KeyRanges, Range};
 use crate::routing::RoutingValue;
 
+/// What messages call the missing start of a first range.
+const BEGINNING: &str = "the beginning";
+/// What messages call the missing end of a last range.
+const END: &str = "the end";
+
 /// What was read, and what is wrong with it.
 pub(super) struct Layout {
     pub(super) ranges: Option<KeyRanges>,
@@ -21,6 +26,9 @@ struct Entry {
     path: String,
     start: Option<RoutingValue>,
     end: Option<RoutingValue>,
+    /// The bounds as written, for messages.
+    start_text: String,
+    end_text: String,
     shard: ShardId,
 }
 
@@ -143,6 +151,8 @@ fn entries(
             path,
             start,
             end,
+            start_text: range.start.clone().unwrap_or_else(|| BEGINNING.to_owned()),
+            end_text: range.end.clone().unwrap_or_else(|| END.to_owned()),
             shard: *shard,
         });
     }
@@ -169,7 +179,7 @@ fn overlaps(entries: &[Entry]) -> Found {
         if let (Some(start), Some(end)) = (&entry.start, &entry.end)
             && start >= end
         {
-            let (start, end) = (start.to_string(), end.to_string());
+            let (start, end) = (entry.start_text.clone(), entry.end_text.clone());
             found.push((entry.path.clone(), MistakeKind::EmptyRange { start, end }));
         }
     }
@@ -183,10 +193,7 @@ fn overlaps(entries: &[Entry]) -> Found {
             _ => false,
         };
         if !apart {
-            let start = after
-                .start
-                .as_ref()
-                .map_or("the beginning".to_owned(), ToString::to_string);
+            let start = after.start_text.clone();
             let other = before.path.clone();
             found.push((after.path.clone(), MistakeKind::Overlap { other, start }));
         }
@@ -257,12 +264,12 @@ fn gaps(path: &str, group: &ShardGroup, index: &ShardIndex, entries: &[Entry]) -
     };
     for (start, end) in holes {
         let start = if start == first {
-            "the beginning".to_owned()
+            BEGINNING.to_owned()
         } else {
             hex(start)
         };
         let end = if end == after_last {
-            "the end".to_owned()
+            END.to_owned()
         } else {
             hex(end)
         };
@@ -279,26 +286,18 @@ fn gaps(path: &str, group: &ShardGroup, index: &ShardIndex, entries: &[Entry]) -
 
 fn literal_gaps(path: &str, group: &ShardGroup, entries: &[Entry]) -> Found {
     let mut holes = Vec::new();
-    if let Some(Entry {
-        start: Some(start), ..
-    }) = entries.first()
-    {
-        holes.push(("the beginning".to_owned(), start.to_string()));
+    if let Some(first) = entries.first().filter(|entry| entry.start.is_some()) {
+        holes.push((BEGINNING.to_owned(), first.start_text.clone()));
     }
     for pair in entries.windows(2) {
-        if let [
-            Entry { end: Some(end), .. },
-            Entry {
-                start: Some(start), ..
-            },
-        ] = pair
-            && end < start
+        if let [before, after] = pair
+            && before.end < after.start
         {
-            holes.push((end.to_string(), start.to_string()));
+            holes.push((before.end_text.clone(), after.start_text.clone()));
         }
     }
-    if let Some(Entry { end: Some(end), .. }) = entries.last() {
-        holes.push((end.to_string(), "the end".to_owned()));
+    if let Some(last) = entries.last().filter(|entry| entry.end.is_some()) {
+        holes.push((last.end_text.clone(), END.to_owned()));
     }
     let gap = |(start, end)| {
         let group = group.uid.clone();
@@ -334,9 +333,8 @@ fn number(function: &IndexFunction, text: &str) -> Result<RoutingValue, &'static
             };
             let magnitude = i128::from(digits(unsigned).ok_or(expected)?);
             let value = if negative { -magnitude } else { magnitude };
-            i64::try_from(value)
-                .map(RoutingValue::Number)
-                .map_err(|_| expected)
+            let value = i64::try_from(value).ok();
+            value.map(RoutingValue::Number).ok_or(expected)
         }
         _ => {
             let expected = "a hexadecimal number";

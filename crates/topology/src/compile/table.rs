@@ -59,6 +59,7 @@ impl Compiler<'_> {
             schemas.insert(name.clone(), self.schema(&path, schema, inherited));
         }
         self.global_secondary_indexes(path, entry);
+        self.secondary_indexes(path, entry);
         DatabasePlaces {
             default_group,
             unsharded_patterns: entry.unsharded_patterns.clone(),
@@ -81,9 +82,7 @@ impl Compiler<'_> {
                 self.mistake(member_path(&path, "owner_table"), kind);
             }
             if gsi.columns.is_empty() {
-                let kind = MistakeKind::NoColumns {
-                    index: name.clone(),
-                };
+                let kind = MistakeKind::NoIndexedColumns { name: name.clone() };
                 self.mistake(member_path(&path, "columns"), kind);
             }
             if gsi.enabled {
@@ -91,21 +90,25 @@ impl Compiler<'_> {
                 self.mistake(path, MistakeKind::Unsupported { what });
             }
         }
+    }
+
+    /// Every name in a table's `secondary_indexes` must be one of the database's.
+    fn secondary_indexes(&mut self, path: &str, database: &Database) {
+        let schemas_path = member_path(path, "schemas");
         for (schema_name, schema) in &database.schemas {
-            for (table_name, table) in &schema.tables {
-                for (at, index) in table.secondary_indexes.iter().enumerate() {
-                    if database.global_secondary_indexes.contains_key(&index.name) {
-                        continue;
-                    }
-                    let database_path = path.rsplit_once('.').map_or("", |(parent, _)| parent);
-                    let schema_path =
-                        member_path(&member_path(database_path, "schemas"), schema_name);
-                    let table_path = member_path(&member_path(&schema_path, "tables"), table_name);
-                    let path = item_path(&member_path(&table_path, "secondary_indexes"), at);
-                    let kind = MistakeKind::UnknownSecondaryIndex {
-                        name: index.name.clone(),
-                    };
-                    self.mistake(path, kind);
+            let tables_path = member_path(&member_path(&schemas_path, schema_name), "tables");
+            for (name, table) in &schema.tables {
+                let path = member_path(&member_path(&tables_path, name), "secondary_indexes");
+                let indexes = table.secondary_indexes.iter().enumerate();
+                let unknown = indexes.filter(|(_, index)| {
+                    !database.global_secondary_indexes.contains_key(&index.name)
+                });
+                for (at, index) in unknown {
+                    let name = index.name.clone();
+                    self.mistake(
+                        item_path(&path, at),
+                        MistakeKind::UnknownSecondaryIndex { name },
+                    );
                 }
             }
         }

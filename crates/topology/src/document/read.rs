@@ -28,7 +28,7 @@ pub struct Source {
 ///
 /// All mistakes of form.
 pub(super) fn read(text: &str) -> Result<ReadDocument, Vec<Mistake>> {
-    let node = json::read(text).map_err(|mistake| vec![mistake])?;
+    let node = json::read(text).map_err(|mistake| vec![*mistake])?;
     let mut notes = Notes::default();
     let document = document(&mut notes, &node);
     match document {

@@ -7,6 +7,24 @@ use super::ExpressionError;
 /// Longest expression that is read, in bytes.
 const EXPRESSION_BYTES_MAX: usize = 1000;
 
+/// Words that a column can have as its name only in quotes (reserved, or reserved but for functions and
+/// types, in PostgreSQL 15 to 18).
+#[rustfmt::skip]
+pub(super) const RESERVED: &[&str] = &[
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric",
+    "authorization", "binary", "both", "case", "cast", "check", "collate", "collation", "column",
+    "concurrently", "constraint", "create", "cross", "current_catalog", "current_date",
+    "current_role", "current_schema", "current_time", "current_timestamp", "current_user",
+    "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "false", "fetch",
+    "for", "foreign", "freeze", "from", "full", "grant", "group", "having", "ilike", "in",
+    "initially", "inner", "intersect", "into", "is", "isnull", "join", "lateral", "leading",
+    "left", "like", "limit", "localtime", "localtimestamp", "natural", "not", "notnull", "null",
+    "offset", "on", "only", "or", "order", "outer", "overlaps", "placing", "primary",
+    "references", "returning", "right", "select", "session_user", "similar", "some", "symmetric",
+    "system_user", "table", "tablesample", "then", "to", "trailing", "true", "union", "unique",
+    "user", "using", "variadic", "verbose", "when", "where", "window", "with",
+];
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// An unquoted word, folded to lower case.
@@ -133,7 +151,7 @@ pub(super) fn quoted(name: &str) -> String {
         && name
             .chars()
             .all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
-    if plain {
+    if plain && !RESERVED.contains(&name) {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))

@@ -7,42 +7,8 @@ use super::{ExpressionError, Function, KeyExpression};
 /// Deepest nesting that is taken apart; deeper ones are opaque.
 const DEPTH_MAX: usize = 16;
 const TEXT_TYPES: &[&str] = &["text"];
-/// Words of SQL that stand where a column could.
-const KEYWORDS: &[&str] = &[
-    "and",
-    "any",
-    "array",
-    "as",
-    "at",
-    "between",
-    "case",
-    "cast",
-    "collate",
-    "distinct",
-    "else",
-    "end",
-    "false",
-    "for",
-    "from",
-    "in",
-    "is",
-    "like",
-    "not",
-    "null",
-    "or",
-    "similar",
-    "symmetric",
-    "then",
-    "time",
-    "true",
-    "when",
-    "zone",
-    "select",
-    "current_date",
-    "current_timestamp",
-    "current_user",
-    "interval",
-];
+/// Words that are not reserved but stand in expressions without being columns.
+const PARTICLES: &[&str] = &["at", "between", "interval", "time", "zone"];
 
 struct Parser<'t> {
     tokens: &'t [Token],
@@ -109,12 +75,12 @@ impl Parser<'_> {
     fn cast(&mut self) -> Option<KeyExpression> {
         let mut operand = self.primary()?;
         while self.symbol("::") {
-            operand = self.to_text(operand)?;
+            operand = self.cast_to_text(operand)?;
         }
         Some(operand)
     }
 
-    fn to_text(&mut self, operand: KeyExpression) -> Option<KeyExpression> {
+    fn cast_to_text(&mut self, operand: KeyExpression) -> Option<KeyExpression> {
         match self.tokens.get(self.next) {
             Some(Token::Word(name)) if TEXT_TYPES.contains(&name.as_str()) => {}
             _ => return None,
@@ -167,7 +133,7 @@ impl Parser<'_> {
             return self.cast_call();
         }
         if !self.symbol("(") {
-            let column = !KEYWORDS.contains(&word);
+            let column = !is_keyword(word);
             return column.then(|| KeyExpression::Column(word.to_owned()));
         }
         let mut arguments = vec![self.expression()?];
@@ -192,7 +158,7 @@ impl Parser<'_> {
         if !self.word("as") {
             return None;
         }
-        let cast = self.to_text(operand)?;
+        let cast = self.cast_to_text(operand)?;
         self.symbol(")").then_some(cast)
     }
 }
@@ -254,7 +220,7 @@ fn column_of(before: Option<&Token>, token: &Token, after: Option<&Token>) -> Op
     }
     match token {
         Token::Quoted(name) => Some(name.clone()),
-        Token::Word(word) if !KEYWORDS.contains(&word.as_str()) => Some(word.clone()),
+        Token::Word(word) if !is_keyword(word) => Some(word.clone()),
         _ => None,
     }
 }
@@ -263,7 +229,11 @@ fn column_of(before: Option<&Token>, token: &Token, after: Option<&Token>) -> Op
 fn is_spaced(before: &Token, token: &Token) -> bool {
     let after_opening = is_symbol(Some(before), &["(", "::", ".", "["]);
     let before_closing = is_symbol(Some(token), &[")", "::", ".", "[", "]", ","]);
-    let call = is_symbol(Some(token), &["("])
-        && matches!(before, Token::Word(word) if !KEYWORDS.contains(&word.as_str()));
+    let call =
+        is_symbol(Some(token), &["("]) && matches!(before, Token::Word(word) if !is_keyword(word));
     !(after_opening || before_closing || call)
+}
+
+fn is_keyword(word: &str) -> bool {
+    lex::RESERVED.contains(&word) || PARTICLES.contains(&word)
 }

@@ -46,9 +46,9 @@ fn names(kind: &MistakeKind) -> Option<String> {
         MistakeKind::NoPrimary { shard } => {
             format!("add \"primary\": \"host:port\", or configure {shard:?} in the router")
         }
-        MistakeKind::BadAddress { .. } => {
-            "write \"db1.internal:5432\"; credentials belong into the router's configuration"
-                .to_owned()
+        MistakeKind::BadAddress { .. } => "write it as \"db1.internal:5432\"".to_owned(),
+        MistakeKind::CredentialsInAddress => {
+            "credentials belong into the router's configuration".to_owned()
         }
         MistakeKind::UnknownShard { uid, known }
         | MistakeKind::UnknownGroup { uid, known }
