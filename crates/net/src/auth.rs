@@ -89,13 +89,12 @@ async fn scram(connection: &mut Connection, verifier: Verifier) -> Result<(), Au
     if initial.mechanism != MECHANISM {
         return Err(AuthError::Mechanism);
     }
-    let first = match initial.data {
-        Some(data) => data.to_vec(),
-        None => {
-            // A client without first words is asked for them by an empty challenge.
-            ask(connection, Authentication::SaslContinue(b""));
-            answer(connection).await?.to_vec()
-        }
+    let first = if let Some(data) = initial.data {
+        data.to_vec()
+    } else {
+        // A client without first words is asked for them by an empty challenge.
+        ask(connection, Authentication::SaslContinue(b""));
+        answer(connection).await?.to_vec()
     };
     let (challenge, server) = server.first(&first).map_err(AuthError::Scram)?;
     ask(

@@ -1,4 +1,9 @@
 //! Canonical bytes against values that independent implementations made.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
 
 use pg::{KeyType, KeyValue, Oid, Parsed};
 
@@ -14,7 +19,9 @@ fn value(type_name: &str, text: &str) -> KeyValue {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[test]

@@ -68,8 +68,8 @@ async fn hangup_of_a_client_that_sent_more_than_the_budget_is_seen() {
     };
     let writer = async {
         // More than the budget and the kernel's buffer: the write ends with the connection only.
-        let _ =
-            tokio::time::timeout(Duration::from_millis(100), raw.write_all(&[0; 4 << 20])).await;
+        let _ = tokio::time::timeout(Duration::from_millis(100), raw.write_all(&vec![0; 4 << 20]))
+            .await;
         drop(raw);
     };
     let ((), ()) = tokio::join!(writer, router.hangup());

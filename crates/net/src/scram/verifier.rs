@@ -30,7 +30,7 @@ pub struct Verifier {
 pub struct VerifierError;
 
 impl Verifier {
-    /// Makes a verifier of a password, with a new salt. The password is normalised by SASLprep where that
+    /// Makes a verifier of a password, with a new salt. The password is normalised (by `SASLprep`) where that
     /// is possible, as PostgreSQL does. Costs some milliseconds.
     ///
     /// # Errors

@@ -109,7 +109,9 @@ fn binary_is_numeric_send() {
     ] {
         let mut out = Vec::new();
         d(text).to_binary(&mut out);
-        let shown: String = out.iter().map(|b| format!("{b:02x}")).collect();
+        let shown: String = out
+            .iter()
+            .fold(String::new(), |text, b| format!("{text}{b:02x}"));
         assert_eq!(shown, hex, "{text}");
         assert_eq!(Decimal::from_binary(&out).unwrap().to_string(), text);
     }
