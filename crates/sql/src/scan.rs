@@ -195,8 +195,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Operators are as long as they can be, except that a comment's beginning cuts them, and that a trailing `+` or `-`
-    /// is left off unless one of `~ ! @ # ^ & | ` ? %` is inside.
+    /// Operators are as long as they can be, except that a comment's beginning cuts them, and that a trailing plus or
+    /// minus is left off unless one of the characters that standard SQL has no operators of is inside.
     fn operator(&self, start: usize) -> (TokenKind, usize) {
         let rest = &self.text[start..];
         let mut length = rest

@@ -8,7 +8,7 @@ use pg_raw_parse::list_mut::NodeListMut;
 use pg_raw_parse::transform::{self, Assignable, Transform};
 use pg_raw_parse::{Node, NodeMut, list, make, nodes};
 
-use super::utility::object_names;
+use super::utility::{object_name, object_names};
 use super::{Converter, Result, Stop, ddl_kind, relation};
 use crate::limits::SHALLOW_DEFINITION_TOKENS;
 use crate::{ast, raw};
@@ -27,7 +27,16 @@ impl Converter<'_> {
         }
         let mut found = self.collect(node)?;
         add_named(&action, &mut found.relations);
-        found.relations.dedup();
+        found.relations.extend(words_of_relations(node));
+        remove_types(&action, &mut found.relations);
+        let mut seen: Vec<Vec<String>> = Vec::new();
+        found.relations.retain(|name| {
+            let new = !seen.contains(&name.parts);
+            if new {
+                seen.push(name.parts.clone());
+            }
+            new
+        });
         Ok(ast::Body::Ddl(Box::new(ast::Ddl {
             outside_transaction: ddl_kind::outside_transaction(node),
             action,
@@ -61,10 +70,6 @@ fn add_named(action: &ast::DdlAction, relations: &mut Vec<ast::Name>) {
         | ast::DdlAction::Attribute { object, names, .. } => (*object, names.as_slice()),
         _ => return,
     };
-    let is_relation = matches!(
-        object,
-        "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" | "FOREIGN TABLE"
-    );
     // The last word names the column, the trigger, the rule ... of the relation before it.
     let of_relation = matches!(
         object,
@@ -74,13 +79,65 @@ fn add_named(action: &ast::DdlAction, relations: &mut Vec<ast::Name>) {
         let mut name = name.clone();
         if of_relation && name.parts.len() > 1 {
             name.parts.pop();
-        } else if !is_relation {
+        } else if !is_relation(object) {
             continue;
         }
         if !relations.contains(&name) {
             relations.push(name);
         }
     }
+}
+
+/// Relations that a statement names as lists of words: the owner of a sequence, the member of an extension.
+fn words_of_relations(node: Node<'_>) -> Option<ast::Name> {
+    let options = match node {
+        Node::CreateSeqStmt(create) => create.options(),
+        Node::AlterSeqStmt(alter) => alter.options(),
+        Node::AlterExtensionContentsStmt(alter) => {
+            let object = ddl_kind::object(alter.objtype);
+            return is_relation(object)
+                .then(|| object_name(alter.object()))
+                .flatten();
+        }
+        _ => return None,
+    };
+    options.iter().find_map(|option| match option {
+        Node::DefElem(element) if element.defname() == Some("owned_by") => {
+            let mut owner = object_name(element.arg())?;
+            // The last word is the column; `NONE` alone is no table.
+            owner.parts.pop();
+            (!owner.parts.is_empty()).then_some(owner)
+        }
+        _ => None,
+    })
+}
+
+/// A composite type is a relation to the grammar, and to nobody else.
+fn remove_types(action: &ast::DdlAction, relations: &mut Vec<ast::Name>) {
+    if let ast::DdlAction::CreateOther {
+        object: "TYPE",
+        name: Some(name),
+    }
+    | ast::DdlAction::AlterTable {
+        object: "TYPE",
+        name,
+        ..
+    }
+    | ast::DdlAction::Rename {
+        object: "ATTRIBUTE",
+        name: Some(name),
+        ..
+    } = action
+    {
+        relations.retain(|relation| relation.parts != name.parts);
+    }
+}
+
+fn is_relation(object: &str) -> bool {
+    matches!(
+        object,
+        "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" | "FOREIGN TABLE"
+    )
 }
 
 #[derive(Default)]
@@ -101,14 +158,13 @@ struct Collector<'c, 't> {
 impl Collector<'_, '_> {
     /// Goes into what `converted` covers.
     fn within(&mut self, converted: Result<()>, enter: impl FnOnce(&mut Self)) {
-        match converted {
-            Err(stop) => self.stop = Some(stop),
-            Ok(()) => {
-                let before = std::mem::replace(&mut self.inside, true);
-                enter(self);
-                self.inside = before;
-            }
+        if let Err(stop) = converted {
+            self.stop = Some(stop);
+            return;
         }
+        let before = std::mem::replace(&mut self.inside, true);
+        enter(self);
+        self.inside = before;
     }
 
     fn add_query(&mut self, select: &nodes::SelectStmt) -> Result<()> {
@@ -142,7 +198,7 @@ impl<'mem> Transform<'mem> for Collector<'_, '_> {
         if is_expression(plain) {
             let converted = self.add_expression(plain);
             self.within(converted, |this| {
-                transform::transform_node(node.into_inner(), this)
+                transform::transform_node(node.into_inner(), this);
             });
         } else {
             transform::transform_node(node.into_inner(), self);
@@ -152,7 +208,7 @@ impl<'mem> Transform<'mem> for Collector<'_, '_> {
     fn transform_select_stmt<'mutref>(&mut self, node: nodes::SelectStmtMut<'mem, 'mutref>) {
         let converted = self.add_query(&node);
         self.within(converted, |this| {
-            transform::transform_select_stmt(node, this)
+            transform::transform_select_stmt(node, this);
         });
     }
 
@@ -167,9 +223,8 @@ impl<'mem> Transform<'mem> for Collector<'_, '_> {
 
     /// What is granted on may be of any kind, whatever the bindings say.
     fn transform_grant_stmt<'mutref>(&mut self, node: nodes::GrantStmtMut<'mem, 'mutref>) {
-        if node.objtype == pg_raw_parse::raw::ObjectType::OBJECT_TABLE
-            || node.objtype == pg_raw_parse::raw::ObjectType::OBJECT_SEQUENCE
-        {
+        let names_objects = node.targtype == pg_raw_parse::raw::GrantTargetType::ACL_TARGET_OBJECT;
+        if names_objects && is_relation(ddl_kind::object(node.objtype)) {
             self.add_relations(object_names(raw::plain(node.objects())));
         }
     }
@@ -188,18 +243,16 @@ impl<'mem> Transform<'mem> for Collector<'_, '_> {
 
     fn transform_list<'mutref>(&mut self, list: NodeListMut<'mem, 'mutref, list::NodeList>) {
         for node in list {
-            if let node @ (NodeMut::None(..) | NodeMut::Invalid(..)) = node {
-                drop(node);
-                continue;
+            if !matches!(node, NodeMut::None(..) | NodeMut::Invalid(..)) {
+                self.enter(node);
             }
-            self.enter(node);
         }
     }
 }
 
 impl Collector<'_, '_> {
     /// As [`Transform::transform_node`], for a node that came out of a list.
-    fn enter<'mem>(&mut self, node: NodeMut<'mem, '_>) {
+    fn enter(&mut self, node: NodeMut<'_, '_>) {
         if self.stop.is_some() {
             return;
         }

@@ -1,6 +1,6 @@
 //! What a definition does.
 
-use pg_raw_parse::raw::ObjectType;
+use pg_raw_parse::raw::{GrantTargetType, ObjectType};
 use pg_raw_parse::{Node, list, nodes};
 
 use super::utility::{object_name, object_names, role};
@@ -91,14 +91,21 @@ fn create_index(index: &nodes::IndexStmt) -> Result<DdlAction> {
     })
 }
 
+/// Schemas, databases and roles are renamed without an object: their name is where else a part's name is.
 fn rename_action(rename: &nodes::RenameStmt) -> DdlAction {
+    let object_name = rename
+        .relation()
+        .map(relation)
+        .or_else(|| object_name(rename.object()));
+    let part = owned(rename.subname());
+    let (name, part) = match (object_name, part) {
+        (None, Some(name)) => (Some(named(vec![name], None)), None),
+        pair => pair,
+    };
     DdlAction::Rename {
         object: object(rename.rename_type),
-        name: rename
-            .relation()
-            .map(relation)
-            .or_else(|| object_name(rename.object())),
-        part: owned(rename.subname()),
+        name,
+        part,
         to: text(rename.newname()),
     }
 }
@@ -240,7 +247,11 @@ fn attribute(node: Node<'_>) -> Option<DdlAction> {
     let (command, object, names): (_, _, Vec<ast::Name>) = match node {
         Node::GrantStmt(grant) => (
             if grant.is_grant { "GRANT" } else { "REVOKE" },
-            object(grant.objtype),
+            if grant.targtype == GrantTargetType::ACL_TARGET_ALL_IN_SCHEMA {
+                "ALL IN SCHEMA"
+            } else {
+                object(grant.objtype)
+            },
             object_names(raw::plain(grant.objects())),
         ),
         Node::GrantRoleStmt(grant) => (

@@ -8,7 +8,11 @@ use crate::ast;
 
 impl Converter<'_> {
     pub(super) fn insert(&self, insert: &nodes::InsertStmt) -> Result<ast::Insert> {
-        let columns: Vec<_> = insert.cols().iter().filter_map(insert_column).collect();
+        let columns = insert
+            .cols()
+            .iter()
+            .map(|column| self.insert_column(column))
+            .collect::<Result<_>>()?;
         Ok(ast::Insert {
             with: self.with(insert.with_clause())?,
             table: table(required(insert.relation())?),
@@ -148,11 +152,12 @@ impl Converter<'_> {
             let column = text(target.name());
             let value = match target.val() {
                 Node::MultiAssignRef(multiple) if multiple.colno > 1 => {
-                    let last = assignments
+                    let earlier = assignments
                         .last_mut()
                         .ok_or(Stop::Unexpected("an assignment without its source"))?;
-                    last.columns.push(column);
-                    last.has_indirection |= has_indirection;
+                    earlier.columns.push(column);
+                    earlier.has_indirection |= has_indirection;
+                    earlier.indirection.extend(self.subscripts(target)?);
                     continue;
                 }
                 Node::MultiAssignRef(multiple) => self.expr(multiple.source())?,
@@ -161,6 +166,7 @@ impl Converter<'_> {
             assignments.push(ast::Assignment {
                 columns: vec![column],
                 has_indirection,
+                indirection: self.subscripts(target)?,
                 value,
                 location: location(target.location),
             });
@@ -173,7 +179,7 @@ impl Converter<'_> {
             with: self.with(update.with_clause())?,
             table: table(required(update.relation())?),
             assignments: self.assignments(update.target_list().iter())?,
-            from: self.from_items(update.from_clause())?,
+            from: self.items_of_from(update.from_clause())?,
             filter: self.optional(update.where_clause())?,
             returning: self.returning(update.returning_clause())?,
         })
@@ -183,7 +189,7 @@ impl Converter<'_> {
         Ok(ast::Delete {
             with: self.with(delete.with_clause())?,
             table: table(required(delete.relation())?),
-            using: self.from_items(delete.using_clause())?,
+            using: self.items_of_from(delete.using_clause())?,
             filter: self.optional(delete.where_clause())?,
             returning: self.returning(delete.returning_clause())?,
         })
@@ -193,7 +199,7 @@ impl Converter<'_> {
         let mut converted = ast::Merge {
             with: self.with(merge.with_clause())?,
             table: table(required(merge.relation())?),
-            source: self.from_item(merge.source_relation())?,
+            source: self.item_of_from(merge.source_relation())?,
             on: self.expr(merge.join_condition())?,
             children: Vec::new(),
             updates: Vec::new(),
@@ -234,15 +240,28 @@ impl Converter<'_> {
         }
         Ok(())
     }
-}
 
-fn insert_column(node: Node<'_>) -> Option<ast::InsertColumn> {
-    let Node::ResTarget(target) = node else {
-        return None;
-    };
-    Some(ast::InsertColumn {
-        name: text(target.name()),
-        has_indirection: !target.indirection().is_empty(),
-        location: location(target.location),
-    })
+    fn insert_column(&self, node: Node<'_>) -> Result<ast::InsertColumn> {
+        let Node::ResTarget(target) = node else {
+            return Err(Stop::Unexpected("an unknown column of INSERT"));
+        };
+        Ok(ast::InsertColumn {
+            name: text(target.name()),
+            has_indirection: !target.indirection().is_empty(),
+            indirection: self.subscripts(target)?,
+            location: location(target.location),
+        })
+    }
+
+    /// Expressions of what follows an assigned column's name.
+    fn subscripts(&self, target: &nodes::ResTarget) -> Result<Vec<ast::Expr>> {
+        let mut found = Vec::new();
+        for step in target.indirection() {
+            if let Node::A_Indices(indices) = step {
+                found.extend(self.optional(indices.lidx())?);
+                found.extend(self.optional(indices.uidx())?);
+            }
+        }
+        Ok(found)
+    }
 }

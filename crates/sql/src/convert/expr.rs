@@ -68,7 +68,7 @@ impl Converter<'_> {
     fn operation(&self, operation: &nodes::A_Expr) -> Result<Expr> {
         let kind = operation.kind;
         let negated_operator =
-            || operation.name().iter().last().and_then(Node::as_str) == Some("<>");
+            || operation.name().iter().next_back().and_then(Node::as_str) == Some("<>");
         let kind = match kind {
             A_Expr_Kind::AEXPR_OP_ANY | A_Expr_Kind::AEXPR_OP_ALL => ExprKind::AnyAll {
                 name: name(operation.name(), location(operation.location)),
@@ -269,7 +269,7 @@ impl Converter<'_> {
         let first = self.source.at(location(call.location)?)?;
         let open = self.source.after_name(first);
         let written = identifier(self.source.token_text(open - 1));
-        let last = call.funcname().iter().last().and_then(Node::as_str)?;
+        let last = call.funcname().iter().next_back().and_then(Node::as_str)?;
         let explicit = call.funcformat == pg_raw_parse::raw::CoercionForm::COERCE_EXPLICIT_CALL;
         if !explicit
             || !self.source.is(open, "(")

@@ -195,9 +195,16 @@ fn word(text: &str) -> Expr {
 pub(super) fn fingerprint(node: Node<'_>) -> Expr {
     let printed = format!("{node:?}");
     let mut plain = String::with_capacity(printed.len());
+    // Fields that are places end in one of these words.
+    let place = |text: &str| {
+        ["location: ", "list_start: ", "list_end: "]
+            .iter()
+            .filter_map(|word| text.find(word).map(|found| found + word.len()))
+            .min()
+    };
     let mut rest = printed.as_str();
-    while let Some(found) = rest.find("location: ") {
-        let (before, after) = rest.split_at(found + "location: ".len());
+    while let Some(found) = place(rest) {
+        let (before, after) = rest.split_at(found);
         plain.push_str(before);
         rest = after.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
     }

@@ -83,7 +83,7 @@ impl Converter<'_> {
                 .into_clause()
                 .and_then(nodes::IntoClause::rel)
                 .map(relation),
-            from: self.from_items(select.from_clause())?,
+            from: self.items_of_from(select.from_clause())?,
             filter: self.optional(select.where_clause())?,
             group_by: select
                 .group_clause()

@@ -4,10 +4,10 @@ use super::{TokenKind, is_word_byte, is_word_start, word_end};
 
 /// Cuts the number that begins at `start`: a digit, or a point before a digit.
 pub(super) fn number(text: &[u8], start: usize) -> (TokenKind, usize) {
-    if text[start] == b'0' {
-        if let Some(end) = radix(text, start) {
-            return finish(text, TokenKind::Integer, end);
-        }
+    if text[start] == b'0'
+        && let Some(end) = radix(text, start)
+    {
+        return finish(text, TokenKind::Integer, end);
     }
     let mut kind = TokenKind::Integer;
     let mut end = digits(text, start, u8::is_ascii_digit);
