@@ -436,6 +436,10 @@ fn shift(integer: &mut Vec<u8>, fraction: &mut Vec<u8>, exponent: i32) -> Result
 }
 
 fn parse_exponent(text: &str) -> Result<i32, DecimalError> {
+    // Up to PostgreSQL 15 the exponent is read by C's strtol, which skips space before it.
+    if trim(text) != text {
+        return Err(DecimalError::Undecided);
+    }
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
         return Err(DecimalError::Malformed);

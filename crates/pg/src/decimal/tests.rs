@@ -33,7 +33,7 @@ fn text_is_read_as_numeric_in_reads_it() {
             "{text}"
         );
     }
-    for text in ["1_000", "0x1F", "1e999999", "1e99999999999"] {
+    for text in ["1_000", "0x1F", "1e999999", "1e99999999999", "1e 5"] {
         assert_eq!(
             Decimal::parse(text).unwrap_err(),
             DecimalError::Undecided,

@@ -177,21 +177,8 @@ fn integer_of_float(key: KeyType, value: f64) -> Parsed {
 fn float(key: KeyType, source: Oid, spelling: Spelling<'_>) -> Parsed {
     let read = match (source, spelling) {
         (oid::FLOAT4 | oid::FLOAT8, _) => read_float(source, spelling),
-        (oid::INT2 | oid::INT4 | oid::INT8 | oid::NUMERIC, Spelling::Text(text)) => {
-            let readable = match source {
-                oid::NUMERIC => matches!(text::numeric(text), Read::Value(_)),
-                _ => matches!(text::integer(text), Read::Value(_)),
-            };
-            if readable {
-                read_float(oid::FLOAT8, spelling)
-            } else {
-                Read::Unknown
-            }
-        }
-        (oid::INT2 | oid::INT4 | oid::INT8, Spelling::Binary(_)) => {
-            float_of_integer(read_integer(source, spelling))
-        }
-        (oid::NUMERIC, Spelling::Binary(_)) => match read_numeric(spelling) {
+        (oid::INT2 | oid::INT4 | oid::INT8, _) => float_of_integer(read_integer(source, spelling)),
+        (oid::NUMERIC, _) => match read_numeric(spelling) {
             Read::Value(value) => text::float(&value.to_string(), 8),
             Read::Invalid => Read::Invalid,
             Read::Unknown => Read::Unknown,

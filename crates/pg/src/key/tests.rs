@@ -136,6 +136,7 @@ fn a_float4_key_is_widened() {
         KeyValue::Float(0.5)
     ));
     assert!(is_value(&quoted(oid::FLOAT8, "-0"), KeyValue::Float(0.0)));
+    assert_eq!(compared(oid::FLOAT8, oid::INT2, "32768"), Parsed::Invalid);
     for text in ["1e999", "1e-999", "", "1.2.3", "e5"] {
         assert_eq!(quoted(oid::FLOAT8, text), Parsed::Invalid, "{text}");
     }
