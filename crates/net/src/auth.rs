@@ -1,6 +1,7 @@
 //! Authentication of clients: the thin I/O around [`crate::scram`].
 
 use pg::{Diagnose, Fault, Severity, SqlState};
+use wire::Limits;
 use wire::backend::{Authentication, Message};
 use wire::frontend::SaslInitial;
 
@@ -112,12 +113,10 @@ fn ask(connection: &mut Connection, step: Authentication<'_>) {
 }
 
 async fn answer(connection: &mut Connection) -> Result<bytes::Bytes, AuthError> {
-    connection.flush().await.map_err(AuthError::Connection)?;
-    match connection
-        .read_frame()
-        .await
-        .map_err(AuthError::Connection)?
-    {
+    let written = connection.flush().await;
+    written.map_err(|error| AuthError::Connection(ConnectionError::Write(error)))?;
+    let read = connection.read_frame(&Limits::frontend()).await;
+    match read.map_err(AuthError::Connection)? {
         None => Err(AuthError::Left),
         Some(frame) if frame.tag == b'p' => Ok(frame.body),
         Some(frame) => Err(AuthError::UnexpectedMessage { tag: frame.tag }),

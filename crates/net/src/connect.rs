@@ -17,6 +17,9 @@ mod prove;
 pub use error::ConnectError;
 use prove::{Proof, Step};
 
+/// Limits of what a shard sends.
+const LIMITS: Limits = Limits::backend();
+
 /// How to log in.
 #[derive(Debug, Clone)]
 pub struct Login {
@@ -81,13 +84,13 @@ pub async fn cancel(
     let send = async {
         let mut connection = dial(address).await?;
         Startup::Cancel(key.clone()).encode(connection.output());
-        let failed = |source| ConnectError::Exchange {
+        let written = connection.flush().await;
+        written.map_err(|error| ConnectError::Exchange {
             address: address.clone(),
-            source,
-        };
-        connection.flush().await.map_err(failed)?;
+            source: ConnectionError::Write(error),
+        })?;
         // The shard closes once it has dealt with it; some reset instead, which says the same.
-        connection.hangup().await;
+        connection.hangup(1).await;
         Ok(())
     };
     tokio::time::timeout(timeout, send)
@@ -107,7 +110,7 @@ async fn dial(address: &Address) -> Result<Connection, ConnectError> {
             address: address.clone(),
             source,
         })?;
-    Ok(Connection::new(socket, Limits::backend()))
+    Ok(Connection::new(socket))
 }
 
 async fn start(address: &Address, login: &Login) -> Result<BackendConnection, ConnectError> {
@@ -153,8 +156,13 @@ impl BackendConnection {
             address: address.clone(),
             source,
         };
-        self.connection.flush().await.map_err(failed)?;
-        let frame = self.connection.read_frame().await.map_err(failed)?;
+        let written = self
+            .connection
+            .flush()
+            .await
+            .map_err(ConnectionError::Write);
+        written.map_err(failed)?;
+        let frame = self.connection.read_frame(&LIMITS).await.map_err(failed)?;
         frame.ok_or_else(|| failed(ConnectionError::Truncated))
     }
 

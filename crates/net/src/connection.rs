@@ -19,8 +19,8 @@ const READ_BYTES: usize = 8 << 10;
 const BULK_READ_BYTES: usize = 64 << 10;
 /// Up to this much, relayed bytes are gathered before they are written.
 const GATHER_BYTES_MAX: usize = 16 << 10;
-/// Bytes that a client may send ahead while it waits; beyond, they stay in the kernel.
-const AHEAD_BYTES_MAX: usize = 256 << 10;
+/// A larger output buffer is given back when it has been written.
+const KEEP_BYTES_MAX: usize = 64 << 10;
 /// How often a client that sent more than that is looked after.
 const HANGUP_POLL: Duration = Duration::from_millis(200);
 
@@ -30,34 +30,27 @@ pub struct Connection {
     socket: Socket,
     input: BytesMut,
     output: BytesMut,
-    limits: Limits,
     read_bytes: usize,
-    ended: bool,
+    closed: bool,
 }
 
 impl Connection {
-    /// Wraps a socket; `limits` hold for what the peer sends.
+    /// Takes a connected socket over.
     #[must_use]
-    pub fn new(socket: Socket, limits: Limits) -> Self {
+    pub fn new(socket: impl Into<Socket>) -> Self {
         Self {
-            socket,
+            socket: socket.into(),
             input: BytesMut::new(),
             output: BytesMut::new(),
-            limits,
             read_bytes: READ_BYTES,
-            ended: false,
+            closed: false,
         }
     }
 
-    /// Sets the limits of what the peer sends.
-    pub fn set_limits(&mut self, limits: Limits) {
-        self.limits = limits;
-    }
-
-    /// The limits of what the peer sends.
+    /// The socket, for options and addresses.
     #[must_use]
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    pub fn socket(&self) -> &Socket {
+        &self.socket
     }
 
     /// Who is at the other end, for logs.
@@ -72,6 +65,11 @@ impl Connection {
     #[must_use]
     pub fn buffered(&self) -> &[u8] {
         &self.input
+    }
+
+    /// The same, for decoders that split messages off it.
+    pub fn input(&mut self) -> &mut BytesMut {
+        &mut self.input
     }
 
     /// Forgets the first `count` bytes of what was read.
@@ -90,45 +88,80 @@ impl Connection {
         self.input.split_to(count).freeze()
     }
 
-    /// Whether the peer has closed its side; what is buffered may still be taken.
+    /// Whether the peer has closed its side or its connection broke; what is buffered may still be taken.
     #[must_use]
-    pub fn is_ended(&self) -> bool {
-        self.ended
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
-    /// Reads once; 0 means that the peer closed.
+    /// Waits for more and reads once; 0 means that the peer closed.
     ///
     /// # Errors
-    /// Reading failed.
+    /// Whatever the socket says.
     ///
     /// # Cancel safety
     /// Cancel safe: bytes are in the buffer or in the kernel.
-    pub async fn fill(&mut self) -> Result<usize, ConnectionError> {
-        if self.ended {
+    pub async fn fill(&mut self) -> io::Result<usize> {
+        if self.closed {
             return Ok(0);
         }
+        let room = self.make_room();
+        let count = self.socket.read_buf(&mut self.input).await?;
+        self.filled(count, room);
+        Ok(count)
+    }
+
+    /// Reads what the kernel already holds; 0 means that the peer closed.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; whatever else the socket says.
+    pub fn try_fill(&mut self) -> io::Result<usize> {
+        if self.closed {
+            return Ok(0);
+        }
+        let room = self.make_room();
+        let count = self.socket.try_read_buf(&mut self.input)?;
+        self.filled(count, room);
+        Ok(count)
+    }
+
+    /// Waits until at least `count` bytes are buffered.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the peer closes before; whatever else the socket says.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn fill_to(&mut self, count: usize) -> io::Result<()> {
+        while self.input.len() < count {
+            if self.fill().await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> usize {
         self.input.reserve(self.read_bytes);
-        let room = self.input.capacity() - self.input.len();
-        let count = self
-            .socket
-            .read_buf(&mut self.input)
-            .await
-            .map_err(ConnectionError::Read)?;
-        self.ended = count == 0;
+        self.input.capacity() - self.input.len()
+    }
+
+    /// A peer that fills what it is offered is offered more.
+    fn filled(&mut self, count: usize, room: usize) {
+        self.closed = count == 0;
         self.read_bytes = if count == room {
             BULK_READ_BYTES
         } else {
             READ_BYTES
         };
-        Ok(count)
     }
 
     /// The next message if it was read already.
     ///
     /// # Errors
     /// What was read is no message.
-    pub fn try_frame(&mut self) -> Result<Option<Frame>, ConnectionError> {
-        wire::decode(&mut self.input, &self.limits).map_err(ConnectionError::Decode)
+    pub fn try_frame(&mut self, limits: &Limits) -> Result<Option<Frame>, ConnectionError> {
+        wire::decode(&mut self.input, limits).map_err(ConnectionError::Decode)
     }
 
     /// The next message; `None` if the peer closed between two messages.
@@ -138,12 +171,12 @@ impl Connection {
     ///
     /// # Cancel safety
     /// Cancel safe: a message is taken when it is whole.
-    pub async fn read_frame(&mut self) -> Result<Option<Frame>, ConnectionError> {
+    pub async fn read_frame(&mut self, limits: &Limits) -> Result<Option<Frame>, ConnectionError> {
         loop {
-            if let Some(frame) = self.try_frame()? {
+            if let Some(frame) = self.try_frame(limits)? {
                 return Ok(Some(frame));
             }
-            if self.fill().await? == 0 {
+            if self.fill().await.map_err(ConnectionError::Read)? == 0 {
                 return self.end();
             }
         }
@@ -157,13 +190,13 @@ impl Connection {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn peek_whole(&mut self) -> Result<Option<Head>, ConnectionError> {
+    pub async fn peek_whole(&mut self, limits: &Limits) -> Result<Option<Head>, ConnectionError> {
         loop {
-            let head = wire::scan::next(&self.input, &self.limits);
+            let head = wire::scan::next(&self.input, limits);
             if let Some(head) = head.map_err(ConnectionError::Decode)? {
                 return Ok(Some(head));
             }
-            if self.fill().await? == 0 {
+            if self.fill().await.map_err(ConnectionError::Read)? == 0 {
                 return self.end();
             }
         }
@@ -176,13 +209,13 @@ impl Connection {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn peek_head(&mut self) -> Result<Option<Head>, ConnectionError> {
+    pub async fn peek_head(&mut self, limits: &Limits) -> Result<Option<Head>, ConnectionError> {
         loop {
-            let head = wire::scan::head(&self.input, &self.limits);
+            let head = wire::scan::head(&self.input, limits);
             if let Some(head) = head.map_err(ConnectionError::Decode)? {
                 return Ok(Some(head));
             }
-            if self.fill().await? == 0 {
+            if self.fill().await.map_err(ConnectionError::Read)? == 0 {
                 return self.end();
             }
         }
@@ -201,7 +234,7 @@ impl Connection {
             if let Some(packet) = packet.map_err(ConnectionError::Decode)? {
                 return Ok(Some(packet));
             }
-            if self.fill().await? == 0 {
+            if self.fill().await.map_err(ConnectionError::Read)? == 0 {
                 return self.end();
             }
         }
@@ -216,24 +249,18 @@ impl Connection {
     }
 
     /// Resolves when the peer closed or its connection broke, while nobody reads its requests. What it
-    /// sends meanwhile is kept: up to a budget in the buffer, beyond it in the kernel.
+    /// sends meanwhile is kept: up to `limit` bytes in the buffer, beyond it in the kernel.
     ///
     /// # Cancel safety
     /// Cancel safe: nothing that was read is lost.
-    pub async fn hangup(&mut self) {
-        while self.input.len() < AHEAD_BYTES_MAX {
-            match self.fill().await {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(_broken) => {
-                    self.ended = true;
-                    return;
-                }
-            }
+    pub async fn hangup(&mut self, limit: usize) {
+        while self.input.len() < limit && !self.closed {
+            self.closed = matches!(self.fill().await, Ok(0) | Err(_));
         }
-        loop {
+        while !self.closed {
             match self.socket.ready(Interest::READABLE).await {
                 Ok(ready) if !ready.is_read_closed() => tokio::time::sleep(HANGUP_POLL).await,
+                // Not marked closed: what the kernel still holds may be read.
                 _ => return,
             }
         }
@@ -258,19 +285,44 @@ impl Connection {
     ///
     /// # Cancel safety
     /// Cancel safe: what was written is gone from the buffer, the rest is written by the next call.
-    pub async fn flush(&mut self) -> Result<(), ConnectionError> {
+    pub async fn flush(&mut self) -> io::Result<()> {
         while !self.output.is_empty() {
-            let count = self
-                .socket
-                .write(&self.output)
-                .await
-                .map_err(ConnectionError::Write)?;
-            if count == 0 {
-                return Err(ConnectionError::Write(io::ErrorKind::WriteZero.into()));
-            }
-            self.output.advance(count);
+            let count = self.socket.write(&self.output).await?;
+            self.written(count)?;
         }
+        self.give_back_output();
         Ok(())
+    }
+
+    /// Writes as much of what was appended as the kernel takes now.
+    ///
+    /// # Errors
+    /// Whatever the socket says, except that it would block.
+    pub fn try_flush(&mut self) -> io::Result<()> {
+        while !self.output.is_empty() {
+            match self.socket.try_write(&self.output) {
+                Ok(count) => self.written(count)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        self.give_back_output();
+        Ok(())
+    }
+
+    fn written(&mut self, count: usize) -> io::Result<()> {
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.output.advance(count);
+        Ok(())
+    }
+
+    /// One large answer must not keep its memory for the rest of the session.
+    fn give_back_output(&mut self) {
+        if self.output.capacity() > KEEP_BYTES_MAX {
+            self.output = BytesMut::new();
+        }
     }
 
     /// Passes the first `count` bytes that `source` has buffered on to this connection. Few bytes are
@@ -285,7 +337,7 @@ impl Connection {
     ///
     /// # Cancel safety
     /// Cancel safe: bytes leave `source` as they are written.
-    pub async fn relay(&mut self, source: &mut Self, count: usize) -> Result<(), ConnectionError> {
+    pub async fn relay(&mut self, source: &mut Self, count: usize) -> io::Result<()> {
         if self.output.len() + count <= GATHER_BYTES_MAX {
             self.output.extend_from_slice(&source.input[..count]);
             source.input.advance(count);
@@ -302,13 +354,9 @@ impl Connection {
             } else {
                 &parts[..]
             };
-            let written = self
-                .socket
-                .write_vectored(parts)
-                .await
-                .map_err(ConnectionError::Write)?;
+            let written = self.socket.write_vectored(parts).await?;
             if written == 0 {
-                return Err(ConnectionError::Write(io::ErrorKind::WriteZero.into()));
+                return Err(io::ErrorKind::WriteZero.into());
             }
             let own = written.min(self.output.len());
             self.output.advance(own);
@@ -330,7 +378,7 @@ impl Connection {
         let mut left = count;
         while left > 0 {
             if source.input.is_empty() && source.fill().await.map_err(RelayError::Source)? == 0 {
-                return Err(RelayError::Source(ConnectionError::Truncated));
+                return Err(RelayError::Source(io::ErrorKind::UnexpectedEof.into()));
             }
             let part = left.min(source.input.len());
             self.relay(source, part).await.map_err(RelayError::Target)?;
@@ -340,7 +388,7 @@ impl Connection {
     }
 
     /// Gives the buffers' memory back; call it when the connection falls idle. What is buffered stays.
-    pub fn release_buffers(&mut self) {
+    pub fn relax(&mut self) {
         for buffer in [&mut self.input, &mut self.output] {
             if buffer.is_empty() {
                 *buffer = BytesMut::new();

@@ -26,10 +26,10 @@ pub enum ConnectionError {
 pub enum RelayError {
     /// The connection read from failed.
     #[error("the source of a relayed message failed")]
-    Source(#[source] ConnectionError),
+    Source(#[source] io::Error),
     /// The connection written to failed.
     #[error("the target of a relayed message failed")]
-    Target(#[source] ConnectionError),
+    Target(#[source] io::Error),
 }
 
 impl Diagnose for ConnectionError {
@@ -58,19 +58,13 @@ impl Diagnose for ConnectionError {
 impl Diagnose for RelayError {
     fn sqlstate(&self) -> SqlState {
         match self {
-            Self::Source(error) | Self::Target(error) => error.sqlstate(),
+            Self::Source(_) | Self::Target(_) => SqlState::CONNECTION_FAILURE,
         }
     }
 
     fn fault(&self) -> Fault {
         match self {
-            Self::Source(error) | Self::Target(error) => error.fault(),
-        }
-    }
-
-    fn severity(&self) -> Severity {
-        match self {
-            Self::Source(error) | Self::Target(error) => error.severity(),
+            Self::Source(_) | Self::Target(_) => Fault::Network,
         }
     }
 }

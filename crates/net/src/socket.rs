@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -54,6 +55,58 @@ impl Socket {
         }
     }
 
+    /// Reads what is there without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is; whatever else the socket says.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read(buffer),
+            Self::Unix(stream) => stream.try_read(buffer),
+        }
+    }
+
+    /// Appends what is there, without waiting, to the room that `buffer` has.
+    pub(crate) fn try_read_buf(&self, buffer: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read_buf(buffer),
+            Self::Unix(stream) => stream.try_read_buf(buffer),
+        }
+    }
+
+    /// Writes what fits without waiting.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing does; whatever else the socket says.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        }
+    }
+
+    /// Waits until something can be read, or the peer has closed.
+    ///
+    /// # Errors
+    /// Whatever the socket says.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(Interest::READABLE).await.map(|_ready| ())
+    }
+
+    /// Waits until something can be written.
+    ///
+    /// # Errors
+    /// Whatever the socket says.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(Interest::WRITABLE).await.map(|_ready| ())
+    }
+
     /// Waits until one of `interest` may be had; may tell that the peer closed.
     ///
     /// # Cancel safety
@@ -63,6 +116,18 @@ impl Socket {
             Self::Tcp(stream) => stream.ready(interest).await,
             Self::Unix(stream) => stream.ready(interest).await,
         }
+    }
+}
+
+impl From<TcpStream> for Socket {
+    fn from(stream: TcpStream) -> Self {
+        Self::Tcp(stream)
+    }
+}
+
+impl From<UnixStream> for Socket {
+    fn from(stream: UnixStream) -> Self {
+        Self::Unix(stream)
     }
 }
 

@@ -20,7 +20,7 @@ fn login(password: Option<&str>) -> Login {
 
 /// A server that lets one client in by `method`, or doesn't.
 async fn serve(listener: Listener, method: Method) -> Result<SessionStart, auth::AuthError> {
-    let mut client = Connection::new(listener.accept().await.unwrap(), Limits::frontend());
+    let mut client = Connection::new(listener.accept().await.unwrap());
     let Some(Startup::Session(start)) = client.read_startup().await.unwrap() else {
         panic!()
     };
@@ -126,13 +126,13 @@ async fn against(messages: &[Message<'_>]) -> ConnectError {
     let (listener, address) = listener().await;
     let login = login(Some("opensesame"));
     let serve = async {
-        let mut client = Connection::new(listener.accept().await.unwrap(), Limits::frontend());
+        let mut client = Connection::new(listener.accept().await.unwrap());
         client.read_startup().await.unwrap();
         for message in messages {
             message.encode(client.output());
         }
         client.flush().await.unwrap();
-        client.hangup().await;
+        client.hangup(1).await;
     };
     let ((), refused) = tokio::join!(serve, connect(&address, &login, TIMEOUT));
     refused.unwrap_err()
@@ -192,7 +192,7 @@ async fn a_cancel_request_carries_the_key() {
         secret: Bytes::from_static(b"12345678"),
     };
     let serve = async {
-        let mut client = Connection::new(listener.accept().await.unwrap(), Limits::frontend());
+        let mut client = Connection::new(listener.accept().await.unwrap());
         client.read_startup().await.unwrap()
     };
     let (packet, sent) = tokio::join!(serve, cancel(&address, &key, TIMEOUT));
@@ -204,7 +204,7 @@ async fn a_cancel_request_carries_the_key() {
 async fn a_server_that_leaves_is_an_error() {
     let (listener, address) = listener().await;
     let serve = async {
-        let mut client = Connection::new(listener.accept().await.unwrap(), Limits::frontend());
+        let mut client = Connection::new(listener.accept().await.unwrap());
         client.read_startup().await.unwrap();
         client.close().await;
     };

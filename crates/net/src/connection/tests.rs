@@ -3,12 +3,12 @@ use wire::frontend::Message;
 
 use super::*;
 
+/// Bytes that a peer may send ahead.
+const AHEAD: usize = 256 << 10;
+
 fn pair() -> (Connection, Connection) {
     let (a, b) = UnixStream::pair().unwrap();
-    (
-        Connection::new(Socket::Unix(a), Limits::frontend()),
-        Connection::new(Socket::Unix(b), Limits::backend()),
-    )
+    (Connection::new(a), Connection::new(b))
 }
 
 fn query(text: &str) -> BytesMut {
@@ -23,17 +23,31 @@ async fn a_cancelled_read_loses_nothing() {
     let whole = query("select 1");
     client.write(&whole[..7]);
     client.flush().await.unwrap();
-    let cut = tokio::time::timeout(Duration::from_millis(20), router.read_frame()).await;
+    let cut = tokio::time::timeout(
+        Duration::from_millis(20),
+        router.read_frame(&Limits::frontend()),
+    )
+    .await;
     assert!(cut.is_err());
     client.write(&whole[7..]);
     client.flush().await.unwrap();
-    let frame = router.read_frame().await.unwrap().unwrap();
+    let frame = router
+        .read_frame(&Limits::frontend())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(
         Message::parse(frame.tag, &frame.body),
         Ok(Message::Query { text: "select 1" })
     );
     drop(client);
-    assert!(router.read_frame().await.unwrap().is_none());
+    assert!(
+        router
+            .read_frame(&Limits::frontend())
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test]
@@ -42,7 +56,7 @@ async fn a_message_cut_by_the_end_is_an_error() {
     client.write(&query("select 1")[..7]);
     client.close().await;
     assert!(matches!(
-        router.read_frame().await,
+        router.read_frame(&Limits::frontend()).await,
         Err(ConnectionError::Truncated)
     ));
 }
@@ -52,12 +66,26 @@ async fn hangup_is_seen_and_pipelined_requests_survive_it() {
     let (mut router, mut client) = pair();
     client.write(&query("select 1"));
     client.flush().await.unwrap();
-    let early = tokio::time::timeout(Duration::from_millis(20), router.hangup()).await;
+    let early = tokio::time::timeout(Duration::from_millis(20), router.hangup(AHEAD)).await;
     assert!(early.is_err());
     drop(client);
-    router.hangup().await;
-    assert_eq!(router.read_frame().await.unwrap().unwrap().tag, b'Q');
-    assert!(router.read_frame().await.unwrap().is_none());
+    router.hangup(AHEAD).await;
+    assert_eq!(
+        router
+            .read_frame(&Limits::frontend())
+            .await
+            .unwrap()
+            .unwrap()
+            .tag,
+        b'Q'
+    );
+    assert!(
+        router
+            .read_frame(&Limits::frontend())
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test]
@@ -72,9 +100,9 @@ async fn hangup_of_a_client_that_sent_more_than_the_budget_is_seen() {
             .await;
         drop(raw);
     };
-    let ((), ()) = tokio::join!(writer, router.hangup());
-    assert!(router.buffered().len() >= AHEAD_BYTES_MAX);
-    assert!(router.buffered().len() <= AHEAD_BYTES_MAX + BULK_READ_BYTES + READ_BYTES);
+    let ((), ()) = tokio::join!(writer, router.hangup(AHEAD));
+    assert!(router.buffered().len() >= AHEAD);
+    assert!(router.buffered().len() <= AHEAD + BULK_READ_BYTES + READ_BYTES);
 }
 
 #[tokio::test]
@@ -114,7 +142,7 @@ async fn idle_buffers_are_given_back() {
     let (mut router, mut client) = pair();
     client.write(&query("select 1"));
     client.flush().await.unwrap();
-    router.read_frame().await.unwrap();
-    router.release_buffers();
+    router.read_frame(&Limits::frontend()).await.unwrap();
+    router.relax();
     assert_eq!((router.input.capacity(), router.output.capacity()), (0, 0));
 }
