@@ -145,8 +145,8 @@ impl Default for Limits {
         Self {
             backends_max: 50,
             connect_timeout: Duration::from_secs(5),
-            idle_timeout: Duration::from_secs(600),
-            lifetime_max: Duration::from_secs(3600),
+            idle_timeout: Duration::from_mins(10),
+            lifetime_max: Duration::from_hours(1),
             cleanup_timeout: Duration::from_secs(5),
             prepared_max: 256,
         }

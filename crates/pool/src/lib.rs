@@ -11,20 +11,28 @@
 
 mod backend;
 pub mod cancel;
+mod catalog_loader;
+mod catalog_watch;
 mod config;
 mod connect;
 mod error;
+mod facts;
 mod lease;
 mod pools;
 mod prepared;
 mod settings;
 mod shard;
+mod type_map;
 
 pub use backend::{Backend, ResultSet};
 pub use cancel::CancelTarget;
+pub use catalog_loader::{CatalogLoader, Fingerprint, LoadError};
+pub use catalog_watch::{CatalogWatch, WatchConfig};
 pub use config::{Credentials, Endpoint, Identity, Limits, PoolConfig, ShardAddress};
 pub use error::{BackendError, ConnectError, LeaseError};
+pub use facts::{Problem, ShardFacts, compare, inspect};
 pub use lease::Lease;
 pub use pools::{Pools, ShardStatus};
 pub use prepared::{Prepared, StatementId};
 pub use settings::Settings;
+pub use type_map::TypeMap;

@@ -58,7 +58,7 @@ impl Shard {
             tasks: Tasks::default(),
         });
         let weak = Arc::downgrade(&shard);
-        shard.tasks.spawn(async move {
+        shard.tasks.spawn("upkeep", async move {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let Some(shard) = weak.upgrade() else { return };
@@ -130,7 +130,7 @@ impl Shard {
             state.connecting += 1;
             let shard = self.clone();
             self.tasks
-                .spawn(async move { shard.open_one(identity).await });
+                .spawn("open", async move { shard.open_one(identity).await });
         }
     }
 
@@ -168,7 +168,7 @@ impl Shard {
                 if state.outage.is_none() {
                     tracing::warn!(
                         shard = %self.address.uid,
-                        error = %chain(&error),
+                        error = %stdx::Chain(&error),
                         "shard can't be reached"
                     );
                 }
@@ -202,7 +202,7 @@ impl Shard {
             Fate::Clean | Fate::CancelAndClose if is_alone => self.close(backend),
             Fate::Clean => {
                 let shard = self.clone();
-                self.tasks.spawn(async move {
+                self.tasks.spawn("clean", async move {
                     let limit = shard.limits.cleanup_timeout;
                     match tokio::time::timeout(limit, Box::pin(backend.clean())).await {
                         Ok(Ok(())) => shard.give_back(backend),
@@ -212,9 +212,9 @@ impl Shard {
             }
             Fate::CancelAndClose => {
                 let shard = self.clone();
-                self.tasks.spawn(async move {
+                self.tasks.spawn("cancel", async move {
                     if let Err(error) = cancel::cancel(&backend.cancel_target()).await {
-                        tracing::debug!(error = %chain(&error), "cancel did not get through");
+                        tracing::debug!(error = %stdx::Chain(&error), "cancel did not get through");
                     }
                     shard.close(backend);
                 });
@@ -246,11 +246,10 @@ impl Shard {
         while let Some(waiter) = state.take_waiter(&backend.identity) {
             match waiter.sender.send(Ok(Lease::new(backend, self.clone()))) {
                 Ok(()) => return,
-                Err(Ok(lease)) => match lease.into_backend() {
+                Err(unsent) => match unsent.ok().and_then(Lease::into_backend) {
                     Some(returned) => backend = returned,
                     None => return,
                 },
-                Err(Err(_)) => return,
             }
         }
         state.push(backend);
@@ -309,16 +308,4 @@ impl Shard {
             self.close(backend);
         }
     }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

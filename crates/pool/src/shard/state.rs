@@ -1,3 +1,7 @@
+#![expect(
+    clippy::vec_box,
+    reason = "a backend moves between lists and leases often, and is large"
+)]
 //! What is behind a shard's lock: pure bookkeeping, no I/O but closing sockets.
 
 use std::collections::{HashMap, VecDeque};
@@ -128,27 +132,21 @@ impl State {
         true
     }
 
-    /// Takes the backends that were idle for too long or are too old.
+    /// Takes the backends that were idle for too long or are too old; of the others, memory of idle buffers is given back.
     pub(super) fn expired(&mut self, limits: &Limits) -> Vec<Box<Backend>> {
         let mut expired = Vec::new();
-        let mut kept: HashMap<Identity, Vec<Box<Backend>>> = HashMap::new();
-        for (identity, list) in std::mem::take(&mut self.idle) {
-            for mut backend in list {
-                let idle = backend.idle_since.elapsed();
-                if idle > limits.idle_timeout || backend.opened_at.elapsed() > limits.lifetime_max {
-                    expired.push(backend);
-                    continue;
-                }
-                if idle > RELAX_AFTER {
-                    backend.connection.relax();
-                }
-                match kept.get_mut(&identity) {
-                    Some(list) => list.push(backend),
-                    None => drop(kept.insert(identity.clone(), vec![backend])),
-                }
-            }
-        }
-        self.idle = kept;
+        self.idle.retain(|_, list| {
+            let is_expired = |backend: &mut Box<Backend>| {
+                backend.idle_since.elapsed() > limits.idle_timeout
+                    || backend.opened_at.elapsed() > limits.lifetime_max
+            };
+            expired.extend(list.extract_if(.., is_expired));
+            let resting = |backend: &&mut Box<Backend>| backend.idle_since.elapsed() > RELAX_AFTER;
+            list.iter_mut()
+                .filter(resting)
+                .for_each(|backend| backend.connection.relax());
+            !list.is_empty()
+        });
         expired
     }
 
