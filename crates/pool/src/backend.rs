@@ -5,14 +5,15 @@
 //! middle of an answer is known to be in the middle, and is never given to anybody else.
 
 mod exchange;
-mod login;
+mod open;
 
 pub use exchange::ResultSet;
-pub(crate) use login::{Opening, open};
+pub(crate) use open::{Opening, open};
 
 use std::collections::BTreeMap;
-use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 use wire::backend::TransactionStatus;
@@ -221,11 +222,11 @@ impl Backend {
     pub(crate) fn fate(&self) -> Fate {
         let is_silent = self.unsettled.is_none()
             && self.ready_expected == 0
-            && !self.connection.is_closed()
+            && !self.connection.is_ended()
             && self.connection.buffered().is_empty();
         match self.condition {
             Condition::Poisoned => Fate::Close,
-            _ if self.ready_expected > 0 && !self.connection.is_closed() => Fate::CancelAndClose,
+            _ if self.ready_expected > 0 && !self.connection.is_ended() => Fate::CancelAndClose,
             _ if !is_silent => Fate::Close,
             Condition::Clean if self.transaction_status == TransactionStatus::Idle => Fate::Keep,
             Condition::Clean | Condition::NeedsDiscard => Fate::Clean,
@@ -254,20 +255,16 @@ impl Backend {
             output.clear();
             wire::frontend::Message::Terminate.encode(output);
             // The socket is closed next; PostgreSQL sees that too.
-            self.connection.try_flush().ok();
+            poll_once(self.connection.flush());
         }
     }
 
     /// Looks whether PostgreSQL said something while the backend was idle: what is harmless is taken in; an error or the
     /// end means that it is of no use. Costs nothing but a look at the reactor's flag while nothing has come.
     pub(crate) fn is_alive(&mut self) -> bool {
-        let mut bytes = [0; 1024];
-        loop {
-            match self.connection.socket().try_read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(count) => self.connection.input().extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => return false,
+        while let Some(result) = poll_once(self.connection.fill()) {
+            if !matches!(result, Ok(count) if count > 0) {
+                return false;
             }
         }
         while let Ok(Some(frame)) = self.buffered_frame() {
@@ -291,4 +288,12 @@ pub(crate) enum Fate {
     Close,
     /// A statement still runs: it is cancelled, then the connection is closed.
     CancelAndClose,
+}
+
+/// What a future gives without waiting. Nothing is woken by it later, so only for cancel safe ones.
+fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
 }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::Endpoint;
-use crate::{ConnectError, connect};
+use crate::ConnectError;
 
 /// What is needed to cancel what runs on one backend.
 #[derive(Clone, Debug)]
 pub struct CancelTarget {
     pub(crate) shard: Arc<str>,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) address: net::Address,
     pub(crate) key: wire::startup::CancelKey,
     pub(crate) timeout: Duration,
 }
@@ -25,31 +24,9 @@ pub struct CancelTarget {
 /// # Cancel safety
 /// Not cancel safe: the caller poisons the backend when it gives up.
 pub async fn cancel(target: &CancelTarget) -> Result<(), ConnectError> {
-    let work = async {
-        let mut connection = connect::socket(&target.shard, &target.endpoint).await?;
-        wire::Startup::Cancel(target.key.clone()).encode(connection.output());
-        let sent = match connection.flush().await {
-            // The server may close right after it has read the request.
-            Ok(()) => loop {
-                match connection.fill().await {
-                    Ok(0) => break Ok(()),
-                    Ok(count) => connection.consume(count),
-                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-                        break Ok(());
-                    }
-                    Err(error) => break Err(error),
-                }
-            },
-            Err(error) => Err(error),
-        };
-        sent.map_err(|source| connect::unreachable(&target.shard, &target.endpoint, source))
-    };
-    match tokio::time::timeout(target.timeout, work).await {
-        Ok(result) => result,
-        Err(_elapsed) => Err(connect::timeout(
-            &target.shard,
-            &target.endpoint,
-            target.timeout,
-        )),
-    }
+    let result = net::cancel(&target.address, &target.key, target.timeout).await;
+    result.map_err(|source| ConnectError {
+        shard: target.shard.clone(),
+        source,
+    })
 }

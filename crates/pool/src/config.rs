@@ -1,10 +1,10 @@
 //! What a pool is told at its start.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+use stdx::Secret;
 
 /// Everything a router's pools need to know.
 #[derive(Clone, Debug)]
@@ -22,28 +22,14 @@ pub struct PoolConfig {
 pub struct ShardAddress {
     /// Its name in the topology; errors name it.
     pub uid: Arc<str>,
-    /// Its server.
-    pub endpoint: Endpoint,
-}
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Endpoint {
-    /// A host name or IP address and a port.
-    Tcp {
-        /// Name or address.
-        host: String,
-        /// Port.
-        port: u16,
-    },
-    /// A Unix socket, the file itself (`/run/postgresql/.s.PGSQL.5432`).
-    Unix(PathBuf),
+    /// Where its server listens.
+    pub address: net::Address,
 }
 
 /// Passwords by user. A user without one must be let in without.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    passwords: BTreeMap<String, Arc<str>>,
+    passwords: BTreeMap<String, Secret<String>>,
 }
 
 /// Who a backend is logged in as, and where. Cheap to clone.
@@ -79,20 +65,7 @@ impl ShardAddress {
     pub fn tcp(uid: impl Into<Arc<str>>, host: impl Into<String>, port: u16) -> Self {
         Self {
             uid: uid.into(),
-            endpoint: Endpoint::Tcp {
-                host: host.into(),
-                port,
-            },
-        }
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Unix(path) => write!(f, "{}", path.display()),
+            address: net::Address::tcp(host, port),
         }
     }
 }
@@ -108,21 +81,13 @@ impl Credentials {
 
     /// The same with one more password.
     #[must_use]
-    pub fn with_password(mut self, user: impl Into<String>, password: &str) -> Self {
-        self.passwords.insert(user.into(), password.into());
+    pub fn with_password(mut self, user: impl Into<String>, password: Secret<String>) -> Self {
+        self.passwords.insert(user.into(), password);
         self
     }
 
-    pub(crate) fn password(&self, user: &str) -> Option<&str> {
-        self.passwords.get(user).map(|password| &**password)
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map()
-            .entries(self.passwords.keys().map(|user| (user, "***")))
-            .finish()
+    pub(crate) fn password(&self, user: &str) -> Option<&Secret<String>> {
+        self.passwords.get(user)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What can go wrong between the router and a shard.
 
 use std::borrow::Cow;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,52 +8,13 @@ use pg::{Diagnose, Diagnostic, Fault, Retry, Severity, SqlState};
 
 /// A backend could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The network or the kernel said no.
-    #[error("cannot reach shard {shard} at {endpoint}")]
-    Unreachable {
-        /// Uid of the shard.
-        shard: Arc<str>,
-        /// Its address.
-        endpoint: String,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Nothing came back in time.
-    #[error("shard {shard} at {endpoint} did not answer within {} ms", waited.as_millis())]
-    Timeout {
-        /// Uid of the shard.
-        shard: Arc<str>,
-        /// Its address.
-        endpoint: String,
-        /// The limit.
-        waited: Duration,
-    },
-    /// PostgreSQL refused the login, or is starting, stopping or full.
-    #[error("shard {shard} refused a connection: {}", diagnostic.message)]
-    Refused {
-        /// Uid of the shard.
-        shard: Arc<str>,
-        /// What it said.
-        diagnostic: Box<Diagnostic>,
-    },
-    /// The shard asked for a way of authentication that the router can't follow.
-    #[error("cannot log in at shard {shard}: {reason}")]
-    Authentication {
-        /// Uid of the shard.
-        shard: Arc<str>,
-        /// Why.
-        reason: String,
-    },
-    /// It doesn't speak as PostgreSQL does.
-    #[error("shard {shard} broke the protocol at login: {reason}")]
-    Protocol {
-        /// Uid of the shard.
-        shard: Arc<str>,
-        /// How.
-        reason: &'static str,
-    },
+#[error("cannot connect to shard {shard}")]
+pub struct ConnectError {
+    /// Uid of the shard.
+    pub shard: Arc<str>,
+    /// Why.
+    #[source]
+    pub source: net::ConnectError,
 }
 
 /// An open backend failed.
@@ -75,7 +35,7 @@ pub enum BackendError {
         shard: Arc<str>,
         /// How.
         #[source]
-        source: io::Error,
+        source: net::ConnectionError,
     },
     /// It doesn't speak as PostgreSQL does.
     #[error("shard {shard} broke the protocol: {reason}")]
@@ -130,72 +90,57 @@ pub enum LeaseError {
 impl ConnectError {
     /// It says something about the whole shard, not about one user or database.
     pub(crate) fn concerns_shard(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Protocol { .. } => true,
-            Self::Authentication { .. } => false,
-            Self::Refused { diagnostic, .. } => {
-                matches!(diagnostic.code.class(), "57" | "53" | "58" | "XX")
+        use net::ConnectError as Source;
+        match &self.source {
+            Source::Dial { .. }
+            | Source::Timeout { .. }
+            | Source::Exchange { .. }
+            | Source::Unexpected { .. } => true,
+            Source::PasswordMissing { .. } | Source::Method { .. } | Source::Unproven { .. } => {
+                false
+            }
+            Source::Refused { shown, .. } => {
+                matches!(shown.code.class(), "57" | "53" | "58" | "XX")
             }
         }
     }
 
     /// The server is well but has no more room.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Refused { diagnostic, .. } if diagnostic.code == SqlState::TOO_MANY_CONNECTIONS)
+        let refusal = self.source.refusal();
+        refusal.is_some_and(|shown| shown.code == SqlState::TOO_MANY_CONNECTIONS)
     }
 }
 
 impl Diagnose for ConnectError {
     fn sqlstate(&self) -> SqlState {
-        match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Protocol { .. } => {
-                SqlState::SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION
-            }
-            // Class 28 would tell the client that its own password is wrong.
-            Self::Refused { diagnostic, .. } if diagnostic.code.class() == "28" => {
-                SqlState::SQLSERVER_REJECTED_ESTABLISHMENT_OF_SQLCONNECTION
-            }
-            Self::Refused { diagnostic, .. } => diagnostic.code,
-            Self::Authentication { .. } => {
-                SqlState::SQLSERVER_REJECTED_ESTABLISHMENT_OF_SQLCONNECTION
-            }
-        }
+        self.source.sqlstate()
     }
 
     fn fault(&self) -> Fault {
-        match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } => Fault::Network,
-            Self::Refused { .. } | Self::Protocol { .. } | Self::Authentication { .. } => {
-                Fault::Backend
-            }
-        }
+        self.source.fault()
     }
 
     fn retry(&self) -> Retry {
-        Retry::SameSnapshot
+        self.source.retry()
     }
 
     fn detail(&self) -> Option<Cow<'static, str>> {
-        match self {
-            Self::Unreachable { source, .. } => Some(source.to_string().into()),
-            Self::Refused { diagnostic, .. } => diagnostic.detail.clone().map(Cow::from),
-            Self::Timeout { .. } | Self::Authentication { .. } | Self::Protocol { .. } => None,
-        }
+        Some(stdx::Chain(&self.source).to_string().into())
     }
 
     fn hint(&self) -> Option<Cow<'static, str>> {
-        match self {
-            Self::Unreachable { .. } | Self::Timeout { .. } => {
-                Some("Statements that need other shards only still work. The router keeps trying.".into())
-            }
-            Self::Authentication { .. } => {
-                Some("Check the router's credentials for this shard, and the shard's pg_hba.conf.".into())
-            }
-            Self::Refused { diagnostic, .. } if diagnostic.code == SqlState::TOO_MANY_CONNECTIONS => {
-                Some("Raise max_connections on the shard, or lower the router's limit of backends per shard.".into())
-            }
-            Self::Refused { .. } | Self::Protocol { .. } => None,
+        if self.is_full() {
+            return Some(
+                "Raise max_connections on the shard, or lower the router's limit of backends per shard.".into(),
+            );
         }
+        let of_source = self.source.hint();
+        of_source.or_else(|| {
+            self.concerns_shard().then(|| {
+                "Statements that need other shards only still work. The router keeps trying.".into()
+            })
+        })
     }
 }
 
@@ -231,7 +176,7 @@ impl Diagnose for BackendError {
 
     fn detail(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::Lost { source, .. } => Some(source.to_string().into()),
+            Self::Lost { source, .. } => Some(stdx::Chain(source).to_string().into()),
             Self::Server { .. } | Self::Protocol { .. } => None,
         }
     }
@@ -293,10 +238,8 @@ impl Diagnose for LeaseError {
             Self::Down {
                 source, retry_in, ..
             } => {
-                let why = source
-                    .detail()
-                    .map_or_else(String::new, |detail| format!(": {detail}"));
-                Some(format!("{source}{why}; next attempt in {} ms", retry_in.as_millis()).into())
+                let why = stdx::Chain(&source.source);
+                Some(format!("{why}; next attempt in {} ms", retry_in.as_millis()).into())
             }
             Self::Exhausted { .. } | Self::UnknownShard { .. } | Self::ShuttingDown => None,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::Volatility::{Immutable, Stable, Volatile};
-use catalog::{Catalog, ConstraintKind, FunctionKind, RelationKind, TypeKind, Volatility};
+use catalog::{Catalog, ConstraintKind, FunctionKind, RelationKind, TypeKind};
 use pool::{CatalogLoader, CatalogWatch, Limits, Pools, TypeMap, WatchConfig, compare, inspect};
 
 use crate::common::{Server, first, lease, me, until};
@@ -240,7 +240,7 @@ fn functions(catalog: &Catalog) {
     let twice = &named(&["shop", "twice"])[0];
     assert_eq!(
         (twice.volatility, twice.defaults, twice.is_builtin),
-        (Volatility::Immutable, 1, false)
+        (Immutable, 1, false)
     );
     assert_eq!(
         (twice.arguments.as_slice(), twice.result),
@@ -256,7 +256,7 @@ fn functions(catalog: &Catalog) {
             .iter()
             .all(|function| function.kind == FunctionKind::Aggregate)
     );
-    assert_eq!(named(&["now"])[0].volatility, Volatility::Stable);
+    assert_eq!(named(&["now"])[0].volatility, Stable);
     assert!(named(&["concat"])[0].is_variadic && named(&["generate_series"])[0].returns_set);
 }
 
@@ -305,14 +305,9 @@ async fn every_change_of_a_definition_is_seen_and_nothing_else() {
         assert!(seen > version, "{change}");
         version = seen;
     }
-    let not_definitions =
-        "INSERT INTO elsewhere.orders_2026 VALUES (1, 1, '2026-05-05') ON CONFLICT DO NOTHING;
-        CREATE TEMP TABLE passing (n serial PRIMARY KEY, t text); DROP TABLE passing;
-        ANALYZE; SELECT nextval('shop.numbers')";
-    assert!(
-        backend.simple(not_definitions).await.is_err(),
-        "no such customer"
-    );
+    // The first ANALYZE may note that a table has no children any more.
+    backend.simple("ANALYZE").await.unwrap();
+    let version = watch.refresh_now().await.unwrap().version;
     let not_definitions = "CREATE TEMP TABLE passing (n serial PRIMARY KEY, t text);
         SELECT nextval('shop.numbers'); ANALYZE";
     backend.simple(not_definitions).await.unwrap();

@@ -69,12 +69,12 @@ async fn waiting_is_bounded_and_first_come_first_served() {
         until(|| pools.status()[0].waiting == number + 1).await;
     }
     drop(busy);
-    let mut served = Vec::new();
+    let mut finishers = Vec::new();
     while let Some(finished) = order.join_next().await {
-        served.push(finished.outcome);
+        finishers.push(finished.outcome);
     }
     assert_eq!(
-        served,
+        finishers,
         (0..5).map(stdx::Outcome::Returned).collect::<Vec<_>>()
     );
     assert_eq!(pools.status()[0].idle, 1);
@@ -232,6 +232,7 @@ async fn a_shard_that_is_down_fails_fast_and_comes_back_by_itself() {
             .unwrap_err();
         assert_eq!(error.sqlstate().as_str(), "08001");
         assert!(error.to_string().contains("store-2"), "{error}");
+        assert!(error.to_diagnostic().detail.unwrap().contains("refused"));
     }
     assert!(pools.status()[1].outage.is_some());
     let mut idle = lease(&pools).await.unwrap();
@@ -270,12 +271,16 @@ async fn logins_with_a_password() {
             limits: few(4),
         })
     };
-    let right = with(Credentials::trust().with_password("postgres", "open sesame"));
+    let right = with(
+        Credentials::trust().with_password("postgres", stdx::Secret::new("open sesame".to_owned())),
+    );
     assert_eq!(
         value(&mut lease(&right).await.unwrap(), "SELECT 1").await,
         "1"
     );
-    let wrong = with(Credentials::trust().with_password("postgres", "sesame"));
+    let wrong = with(
+        Credentials::trust().with_password("postgres", stdx::Secret::new("sesame".to_owned())),
+    );
     assert_eq!(
         lease(&wrong).await.unwrap_err().sqlstate().as_str(),
         "08004"

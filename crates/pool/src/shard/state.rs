@@ -144,7 +144,7 @@ impl State {
             let resting = |backend: &&mut Box<Backend>| backend.idle_since.elapsed() > RELAX_AFTER;
             list.iter_mut()
                 .filter(resting)
-                .for_each(|backend| backend.connection.relax());
+                .for_each(|backend| backend.connection.release_buffers());
             !list.is_empty()
         });
         expired

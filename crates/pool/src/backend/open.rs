@@ -1,0 +1,74 @@
+//! Opening a backend.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use wire::backend::TransactionStatus;
+
+use super::{Backend, Condition};
+use crate::config::ShardAddress;
+use crate::shard::Proven;
+use crate::{CancelTarget, ConnectError, Credentials, Identity, Limits, Prepared, Settings};
+
+/// What opening needs.
+pub(crate) struct Opening<'a> {
+    pub(crate) address: &'a ShardAddress,
+    pub(crate) identity: &'a Identity,
+    pub(crate) credentials: &'a Credentials,
+    pub(crate) limits: &'a Limits,
+    pub(crate) proven: &'a Arc<Proven>,
+}
+
+/// Opens a backend.
+///
+/// # Errors
+/// Network, authentication, or PostgreSQL's refusal; also when it takes longer than `connect_timeout`.
+///
+/// # Cancel safety
+/// Dropping it closes the socket.
+pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError> {
+    let Opening {
+        address,
+        identity,
+        credentials,
+        limits,
+        proven,
+    } = *opening;
+    let login = net::Login {
+        user: identity.user.to_string(),
+        database: identity.database.to_string(),
+        password: credentials.password(&identity.user).cloned(),
+        parameters: vec![
+            ("client_encoding".to_owned(), "UTF8".to_owned()),
+            ("application_name".to_owned(), "kintsugi".to_owned()),
+        ],
+    };
+    let opened = net::connect(&address.address, &login, limits.connect_timeout).await;
+    let opened = opened.map_err(|source| ConnectError {
+        shard: address.uid.clone(),
+        source,
+    })?;
+    let cancel = CancelTarget {
+        shard: address.uid.clone(),
+        address: address.address.clone(),
+        key: opened.key,
+        timeout: limits.cleanup_timeout,
+    };
+    let now = Instant::now();
+    Ok(Backend {
+        connection: opened.connection,
+        prepared: Prepared::new(limits.prepared_max),
+        parameters: opened.parameters,
+        shard: address.uid.clone(),
+        identity: identity.clone(),
+        cancel,
+        opened_at: now,
+        idle_since: now,
+        proven: proven.clone(),
+        transaction_status: TransactionStatus::Idle,
+        ready_expected: 0,
+        settings: Settings::empty(),
+        unsettled: None,
+        condition: Condition::Clean,
+    })
+}
