@@ -257,7 +257,10 @@ impl Connection {
         while self.input.len() < limit && !self.closed {
             self.closed = matches!(self.fill().await, Ok(0) | Err(_));
         }
-        while !self.closed {
+        if self.closed {
+            return;
+        }
+        loop {
             match self.socket.ready(Interest::READABLE).await {
                 Ok(ready) if !ready.is_read_closed() => tokio::time::sleep(HANGUP_POLL).await,
                 // Not marked closed: what the kernel still holds may be read.
@@ -322,6 +325,31 @@ impl Connection {
     fn give_back_output(&mut self) {
         if self.output.capacity() > KEEP_BYTES_MAX {
             self.output = BytesMut::new();
+        }
+    }
+
+    /// Waits for more and reads once, as [`Connection::fill`], and writes what was appended while it waits,
+    /// so that two peers that both have much to say can't block each other.
+    ///
+    /// # Errors
+    /// Whatever the socket says.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn fill_while_flushing(&mut self) -> io::Result<usize> {
+        loop {
+            self.try_flush()?;
+            match self.try_fill() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+            if self.output.is_empty() {
+                self.socket.readable().await?;
+            } else {
+                self.socket
+                    .ready(Interest::READABLE | Interest::WRITABLE)
+                    .await?;
+            }
         }
     }
 

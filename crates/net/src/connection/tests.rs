@@ -146,3 +146,44 @@ async fn idle_buffers_are_given_back() {
     router.relax();
     assert_eq!((router.input.capacity(), router.output.capacity()), (0, 0));
 }
+
+#[tokio::test]
+async fn two_peers_with_much_to_say_do_not_block_each_other() {
+    const MUCH: usize = 8 << 20;
+    async fn talk(mut connection: Connection) -> usize {
+        connection.write(&vec![7; MUCH]);
+        let mut received = 0;
+        while received < MUCH {
+            let count = connection.fill_while_flushing().await.unwrap();
+            assert!(count > 0);
+            connection.consume(count);
+            received += count;
+        }
+        connection.flush().await.unwrap();
+        received
+    }
+    let (a, b) = pair();
+    let both = async { tokio::join!(talk(a), talk(b)) };
+    let received = tokio::time::timeout(Duration::from_secs(20), both)
+        .await
+        .unwrap();
+    assert_eq!(received, (MUCH, MUCH));
+}
+
+#[tokio::test]
+async fn what_is_not_there_would_block_and_then_is() {
+    let (mut router, mut client) = pair();
+    assert_eq!(
+        router.try_fill().unwrap_err().kind(),
+        io::ErrorKind::WouldBlock
+    );
+    client.write(b"hello");
+    client.try_flush().unwrap();
+    client.flush().await.unwrap();
+    router.fill_to(5).await.unwrap();
+    assert_eq!(router.buffered(), b"hello");
+    drop(client);
+    let early = router.fill_to(6).await.unwrap_err();
+    assert_eq!(early.kind(), io::ErrorKind::UnexpectedEof);
+    assert!(router.is_closed());
+}
