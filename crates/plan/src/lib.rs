@@ -9,12 +9,18 @@
 
 mod context;
 mod ddl;
+mod equality;
 mod error;
 mod evaluate;
 mod explain;
 mod expression;
+mod function;
+mod key;
+mod place;
 mod plan;
 mod planner;
+mod scope;
+mod slot;
 mod trigger;
 mod unsupported;
 mod volatile;

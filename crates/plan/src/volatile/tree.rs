@@ -209,7 +209,7 @@ fn walk_all<'a>(exprs: impl IntoIterator<Item = &'a Expr>, visit: Visit<'_, 'a>)
 }
 
 /// The expressions directly inside; sub-selects and calls are visited by their own functions.
-fn children(expr: &Expr) -> Vec<&Expr> {
+pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
     // tidy: flat match
     match &expr.kind {
         ExprKind::Column(_)

@@ -1,0 +1,45 @@
+//! Which slot of the lifted text a literal of the tree is. Invariant: a literal whose slot isn't known for certain has
+//! none, and a plan that depends on it then holds for its text only.
+
+use sql::ast::{Const, ConstValue, Span};
+
+use crate::plan::KeySource;
+
+/// The places of a text's literals, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    spans: Vec<Span>,
+}
+
+// === impl Slots ===
+
+impl Slots {
+    /// The slots at these places.
+    pub(crate) fn new(spans: Vec<Span>) -> Self {
+        Self { spans }
+    }
+
+    /// The slot of a literal's token.
+    pub(crate) fn of(&self, token: Span) -> Option<u32> {
+        let at = self.spans.iter().position(|span| *span == token)?;
+        u32::try_from(at).ok()
+    }
+
+    /// Where a literal's value is found when the statement runs; `None` for NULL and for truth values.
+    pub(crate) fn source(&self, literal: &Const) -> Option<KeySource> {
+        let (text, quoted) = match &literal.value {
+            ConstValue::Null | ConstValue::Bool(_) | ConstValue::Bits(_) => return None,
+            ConstValue::Integer(value) => (value.to_string(), false),
+            ConstValue::Number(text) => (text.clone(), false),
+            ConstValue::String(text) => (text.clone(), true),
+        };
+        Some(match literal.token.and_then(|token| self.of(token)) {
+            Some(slot) => KeySource::Literal {
+                slot,
+                negated: literal.negated,
+                quoted,
+            },
+            None => KeySource::Text { text, quoted },
+        })
+    }
+}
