@@ -239,27 +239,36 @@ impl Records for File {
 
 /// Whose file it is; true: nobody's, for it is empty.
 fn judge(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    let read = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let open_error = |source| StoreError::Open {
         path: path.to_owned(),
         source,
     };
-    let read = |sql| read(sql).map_err(|source| damaged_or(path, source, open_error));
-    let application_id = read("PRAGMA application_id")?;
-    let format = read("PRAGMA user_version")?;
-    let tables_count = read("SELECT count(*) FROM sqlite_schema")?;
-    match (application_id, tables_count) {
-        (APPLICATION_ID, _) if format > FORMAT => Err(StoreError::TooNew {
+    let marks = marks(connection).map_err(|source| damaged_or(path, source, open_error))?;
+    match marks {
+        (APPLICATION_ID, found, _) if found > FORMAT => Err(StoreError::TooNew {
             path: path.to_owned(),
-            found: format,
+            found,
             known: FORMAT,
         }),
-        (APPLICATION_ID, _) => Ok(false),
-        (0, 0) => Ok(true),
+        (APPLICATION_ID, _, _) => Ok(false),
+        (0, _, 0) => Ok(true),
         _ => Err(StoreError::Foreign {
             path: path.to_owned(),
         }),
     }
+}
+
+/// Application id, format and number of tables, all of one moment: another process may be making the file.
+fn marks(connection: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
+    let transaction = connection.unchecked_transaction()?;
+    let read = |sql| transaction.query_row(sql, [], |row| row.get(0));
+    let marks = (
+        read("PRAGMA application_id")?,
+        read("PRAGMA user_version")?,
+        read("SELECT count(*) FROM sqlite_schema")?,
+    );
+    transaction.commit()?;
+    Ok(marks)
 }
 
 fn prepare(connection: &mut Connection, is_new: bool) -> rusqlite::Result<()> {
