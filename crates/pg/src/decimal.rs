@@ -115,8 +115,9 @@ impl Decimal {
         let mut put = |words: &[u16]| words.iter().for_each(|w| out.extend(w.to_be_bytes()));
         match self {
             Self::NaN => put(&[0, 0, 0xC000, 0]),
-            Self::Infinity { negative: false } => put(&[0, 0, 0xD000, 0]),
-            Self::Infinity { negative: true } => put(&[0, 0, 0xF000, 0]),
+            // PostgreSQL reads a scale of 32 out of an infinity's header, and sends it.
+            Self::Infinity { negative: false } => put(&[0, 0, 0xD000, 32]),
+            Self::Infinity { negative: true } => put(&[0, 0, 0xF000, 32]),
             Self::Finite(digits) => {
                 let (groups, weight) = digits.groups();
                 let count = u16::try_from(groups.len()).unwrap_or(u16::MAX);

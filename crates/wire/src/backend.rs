@@ -194,7 +194,7 @@ impl<'a> Message<'a> {
                     .collect::<Result<_, _>>()?;
                 Self::RowDescription(fields)
             }
-            _ => return Err(DecodeError::UnknownTag { tag }),
+            _ => return Err(DecodeError::BackendTag { tag }),
         })
     }
 

@@ -30,9 +30,15 @@ pub enum DecodeError {
         /// Minor version asked for.
         minor: u16,
     },
-    /// A type of message that the protocol doesn't have in this direction.
-    #[error("invalid message type {tag}")]
-    UnknownTag {
+    /// A type of message that clients don't send.
+    #[error("invalid frontend message type {tag}")]
+    FrontendTag {
+        /// The type.
+        tag: u8,
+    },
+    /// A type of message that servers don't send.
+    #[error("invalid backend message type {tag}")]
+    BackendTag {
         /// The type.
         tag: u8,
     },
@@ -56,7 +62,8 @@ impl Diagnose for DecodeError {
             Self::MessageLength { .. }
             | Self::StartupLength { .. }
             | Self::StartupLayout
-            | Self::UnknownTag { .. }
+            | Self::FrontendTag { .. }
+            | Self::BackendTag { .. }
             | Self::Malformed { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::UnsupportedProtocol { .. } => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Encoding { .. } => SqlState::CHARACTER_NOT_IN_REPERTOIRE,
@@ -70,18 +77,20 @@ impl Diagnose for DecodeError {
             | Self::StartupLength { .. }
             | Self::StartupLayout
             | Self::UnsupportedProtocol { .. }
-            | Self::UnknownTag { .. } => Severity::Fatal,
+            | Self::FrontendTag { .. }
+            | Self::BackendTag { .. } => Severity::Fatal,
             Self::Malformed { .. } | Self::Encoding { .. } => Severity::Error,
         }
     }
 
     fn fault(&self) -> Fault {
         match self {
+            Self::BackendTag { .. } => Fault::Backend,
             Self::MessageLength { .. }
             | Self::StartupLength { .. }
             | Self::StartupLayout
             | Self::UnsupportedProtocol { .. }
-            | Self::UnknownTag { .. }
+            | Self::FrontendTag { .. }
             | Self::Malformed { .. }
             | Self::Encoding { .. } => Fault::Client,
         }

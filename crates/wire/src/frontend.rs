@@ -138,7 +138,7 @@ impl<'a> Message<'a> {
             },
             b'S' => Self::Sync,
             b'X' => Self::Terminate,
-            _ => return Err(DecodeError::UnknownTag { tag }),
+            _ => return Err(DecodeError::FrontendTag { tag }),
         };
         reader.end()?;
         Ok(message)

@@ -106,6 +106,8 @@ fn binary_is_numeric_send() {
         ("-0.0001", "0001ffff400000040001"),
         ("10000", "00010001000000000001"),
         ("NaN", "00000000c0000000"),
+        ("Infinity", "00000000d0000020"),
+        ("-Infinity", "00000000f0000020"),
     ] {
         let mut out = Vec::new();
         d(text).to_binary(&mut out);
