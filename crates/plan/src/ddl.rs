@@ -19,6 +19,7 @@ use topology::ShardId;
 use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Planned, Route, Target, Text, Tier};
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
+pub(crate) use home::placement_of;
 pub(crate) use maintain::{lock, maintain, refresh, truncate};
 
 /// Plans a definition statement.

@@ -97,6 +97,7 @@ fn computed(compute: &Compute) -> String {
         } => {
             format!("setval(sequence {}, {arguments})", sequence.0)
         }
+        Compute::Steady { param } => format!("${param} is no word for a moment"),
         Compute::Expression { sql, type_name, .. } => format!("({sql})::{type_name}"),
     }
 }

@@ -7,6 +7,7 @@
 //! Read first: [`Plan`], [`Target`] and [`Route`]; then `scope` (names), `equality` (keys) and `read`. Tests:
 //! `tests/golden` (statement -> printed plan) and `tests/golden/unsupported` (refusals).
 
+mod compute;
 mod context;
 mod ddl;
 mod equality;
@@ -24,6 +25,7 @@ mod slot;
 mod trigger;
 mod unsupported;
 mod volatile;
+mod write;
 
 pub use context::{Context, Fanout, Settings, TransactionMode};
 pub use error::PlanError;
@@ -40,3 +42,4 @@ pub use plan::{
 pub use planner::plan;
 use unsupported::refuse;
 pub use unsupported::{Reach, Unsupported, UnsupportedId};
+pub use volatile::is_clock_word;

@@ -116,17 +116,17 @@ fn table(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError>
     };
     let placement = context
         .topology
-        .placement(name, &|column| root.column(column).is_some())
-        .map_err(|error| unplaced(&error))?;
+        .placement(name, &|column| root.column(column).is_some());
     Ok(match placement {
-        Placement::Sharded(sharded) => Place::Sharded(sharded),
-        Placement::Reference(reference) => Place::Reference(reference),
-        Placement::Unsharded { shard, .. } => Place::Shard(shard),
+        Ok(Placement::Sharded(sharded)) => Place::Sharded(sharded),
+        Ok(Placement::Reference(reference)) => Place::Reference(reference),
+        Ok(Placement::Unsharded { shard, .. }) => Place::Shard(shard),
+        // CREATE TABLE refuses a table without its group's key unless the session chose an unsharded group, of which there
+        // is one: so that is where it is.
+        Err(PlacementError::NoKeyColumn { .. } | PlacementError::NoKey { .. }) => {
+            Place::Shard(context.topology.authoritative_shard())
+        }
     })
-}
-
-fn unplaced(error: &PlacementError) -> PlanError {
-    Unsupported::about(UnsupportedId::Placement, error.to_string()).into()
 }
 
 fn topmost<'a>(context: &Context<'a>, relation: &'a Relation) -> &'a Relation {

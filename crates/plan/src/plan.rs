@@ -46,6 +46,8 @@ pub struct Facts {
     pub uses_sequence: bool,
     /// It restarts sequences: values that the router holds in store are forgotten.
     pub forgets_sequences: bool,
+    /// A shard may draw from its own sequences unseen: what `currval` and `lastval` are in this session isn't known afterwards.
+    pub draws_unseen: bool,
 }
 
 /// How one statement is run.
@@ -216,6 +218,12 @@ pub enum Compute {
         sequence: Oid,
         /// The arguments after the sequence, as SQL; may name the statement's parameters.
         arguments: String,
+    },
+    /// No value: the parameter must not be text that means a moment relative to now ([`crate::is_clock_word`]), since each copy
+    /// would read it by its own clock; refused as [`crate::UnsupportedId::ReferenceVolatile`].
+    Steady {
+        /// `$n`, from 1.
+        param: u32,
     },
     /// An expression, computed by a shard as `SELECT (sql)::type`.
     Expression {

@@ -1,7 +1,8 @@
 //! The way in: each kind of statement to the module that plans it.
 
-use sql::ast::{Body, Statement};
+use sql::ast::{Body, Span, Statement};
 
+use crate::write::{self, Written};
 use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, ddl};
 
 /// Plans a statement. `source` is the text that it was parsed from. `EXPLAIN`, `PREPARE` and `DECLARE` give the plan
@@ -15,13 +16,27 @@ pub fn plan(
     source: &str,
     context: &Context<'_>,
 ) -> Result<Planned, PlanError> {
-    plan_body(&statement.body, source, context)
+    plan_body(&statement.body, (source, statement.span), context)
 }
 
-fn plan_body(body: &Body, source: &str, context: &Context<'_>) -> Result<Planned, PlanError> {
+fn plan_body(
+    body: &Body,
+    (source, span): (&str, Span),
+    context: &Context<'_>,
+) -> Result<Planned, PlanError> {
+    let written = Written {
+        cx: context,
+        source,
+        span,
+        body,
+    };
     match body {
-        Body::Explain(explain) => plan_body(&explain.body, source, context),
-        Body::Prepare { body, .. } => plan_body(body, source, context),
+        Body::Explain(explain) => plan_body(&explain.body, (source, explain.span), context),
+        Body::Prepare { body, span, .. } => plan_body(body, (source, *span), context),
+        Body::Insert(insert) => write::insert(&written, insert),
+        Body::Update(update) => write::update(&written, update),
+        Body::Delete(delete) => write::delete(&written, delete),
+        Body::Merge(merge) => write::merge(&written, merge),
         Body::Ddl(definition) => ddl::plan(context, definition),
         Body::Truncate {
             tables,

@@ -87,7 +87,8 @@ pub(crate) fn findings_in_body(cx: &Context<'_>, text: &str, body: &ast::Body) -
 }
 
 /// Whether a text constant means a moment that moves when it is read as a date or a time.
-pub(crate) fn is_clock_word(text: &str) -> bool {
+#[must_use]
+pub fn is_clock_word(text: &str) -> bool {
     let mut words = text
         .split(|c: char| c.is_whitespace() || c == ',')
         .filter(|word| !word.is_empty());

@@ -3,9 +3,10 @@
 use catalog::{Relation, TypeKind};
 use pg::{KeyClass, KeyType};
 use sql::ast;
-use topology::{KeyExpression, Placement, Sharded, TableName};
+use topology::{KeyExpression, Placement, Sharded};
 
 use crate::Context;
+use crate::place::{self, Place};
 
 /// A table with its place. Invariant: `schema` and `table` are as the catalog spells them.
 #[derive(Clone, Debug)]
@@ -65,20 +66,20 @@ impl Home {
     }
 }
 
-/// Where the rows of a table that exists live. An undeclared one without its default group's key can only have been made by a
-/// session that chose the unsharded group, so it is there.
-pub(super) fn placement_of(cx: &Context<'_>, relation: &Relation) -> Placement {
-    let name = TableName {
-        database: cx.database,
-        schema: &relation.schema,
-        table: &relation.name,
+/// Where the rows of a relation that exists live; what has no rows of its own counts as the authority's.
+pub(crate) fn placement_of(cx: &Context<'_>, relation: &Relation) -> Placement {
+    let unsharded = |shard| Placement::Unsharded {
+        group: cx.topology.authoritative_group(),
+        shard,
     };
-    cx.topology
-        .placement(name, &|column| relation.column(column).is_some())
-        .unwrap_or_else(|_| Placement::Unsharded {
-            group: cx.topology.authoritative_group(),
-            shard: cx.topology.authoritative_shard(),
-        })
+    match place::place(cx, relation) {
+        Ok(Place::Sharded(sharded)) => Placement::Sharded(sharded),
+        Ok(Place::Reference(reference)) => Placement::Reference(reference),
+        Ok(Place::Shard(shard)) => unsharded(shard),
+        Ok(Place::Copies(_) | Place::Catalog | Place::Temporary | Place::View) | Err(_) => {
+            unsharded(cx.topology.authoritative_shard())
+        }
+    }
 }
 
 /// The schema that a new object of this name is made in; `None` when PostgreSQL will say that there is none.

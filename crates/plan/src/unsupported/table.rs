@@ -319,4 +319,8 @@ refusals! {
         "COPY without the shard key among its columns"
         "the key's default would have to be computed for each row"
         "Copy the shard key too"
+    OverridingUser SeveralShards "overriding-user-value"
+        "OVERRIDING USER VALUE for a column that is listed"
+        "the listed value would have to be taken out of the statement"
+        "Leave the identity column out of the list"
 }

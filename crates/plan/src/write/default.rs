@@ -1,0 +1,129 @@
+//! What a column gets when a row names none. Invariant: a default is left to the shard only if every shard would give what
+//! PostgreSQL gives.
+
+use catalog::{Column, TypeKind};
+use pg::Oid;
+use sql::ast;
+
+use super::insert::Policy;
+use crate::Context;
+use crate::volatile::{self, Finding, What};
+
+/// How a column's default is given.
+#[derive(Clone, Debug)]
+pub(super) enum DefaultPlan {
+    /// The shard gives it.
+    Leave,
+    /// NULL: there is none.
+    Null,
+    /// The next value of a sequence.
+    Draw {
+        /// The sequence.
+        sequence: Oid,
+        /// The column is `GENERATED ALWAYS AS IDENTITY`.
+        is_always: bool,
+    },
+    /// An expression, of which parts are computed first.
+    Expression(Box<DefaultExpression>),
+    /// Only PostgreSQL knows it.
+    Unknown,
+}
+
+/// A default expression.
+#[derive(Clone, Debug)]
+pub(super) struct DefaultExpression {
+    /// `SELECT ` and the expression.
+    pub(super) text: String,
+    /// The expression as a tree.
+    pub(super) expr: ast::Expr,
+    /// Where the expression lies in the text.
+    pub(super) span: ast::Span,
+    /// What in it depends on where and when it is computed.
+    pub(super) findings: Vec<Finding>,
+}
+
+const BEFORE: &str = "SELECT ";
+
+/// How the default of `column` is given under `policy`. A key's is always known.
+pub(super) fn plan(cx: &Context<'_>, column: &Column, policy: Policy, is_key: bool) -> DefaultPlan {
+    if let Some(identity) = column.identity {
+        return DefaultPlan::Draw {
+            sequence: identity.sequence,
+            is_always: identity.always,
+        };
+    }
+    if column.generated {
+        return DefaultPlan::Leave;
+    }
+    let Some(default) = &column.default else {
+        let is_domain = matches!(
+            cx.catalog
+                .types
+                .get(&column.type_oid)
+                .map(|known| &known.kind),
+            Some(TypeKind::Domain(_))
+        );
+        return if is_domain && policy == Policy::Copies {
+            DefaultPlan::Unknown
+        } else {
+            DefaultPlan::Null
+        };
+    };
+    if let Some(sequence) = default.sequence {
+        return DefaultPlan::Draw {
+            sequence,
+            is_always: false,
+        };
+    }
+    let Some(expression) = expression(cx, &default.expression) else {
+        return DefaultPlan::Unknown;
+    };
+    let must_compute = expression
+        .findings
+        .iter()
+        .any(|finding| policy.computes(finding.what));
+    if is_key || must_compute {
+        DefaultPlan::Expression(Box::new(expression))
+    } else {
+        DefaultPlan::Leave
+    }
+}
+
+fn expression(cx: &Context<'_>, sql: &str) -> Option<DefaultExpression> {
+    let text = format!("{BEFORE}{sql}");
+    let mut statements = sql::parse(&text).ok()?;
+    let ast::Body::Query(query) = statements.pop()?.body else {
+        return None;
+    };
+    let ast::QueryBody::Select(mut select) = query.body else {
+        return None;
+    };
+    let expr = select.targets.pop()?.expr;
+    let findings = volatile::findings(cx, &text, &expr);
+    let end = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let span = ast::Span {
+        start: end(BEFORE.len()),
+        end: end(text.len()),
+    };
+    Some(DefaultExpression {
+        text,
+        expr,
+        span,
+        findings,
+    })
+}
+
+impl Policy {
+    /// Whether a finding of this kind is computed before the statement.
+    pub(super) fn computes(self, what: What) -> bool {
+        match what {
+            What::NextVal(_)
+            | What::CurrVal(_)
+            | What::LastVal
+            | What::SetVal(_)
+            | What::UnknownSequence => true,
+            What::Clock { .. } => self >= Policy::Spread,
+            What::Fresh { .. } | What::Unproven => self == Policy::Copies,
+        }
+    }
+}
