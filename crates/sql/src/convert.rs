@@ -12,16 +12,14 @@ mod from;
 mod other;
 mod query;
 mod set;
-mod source;
 mod utility;
-
-pub(crate) use source::Source;
 
 use std::cell::Cell;
 
 use pg_raw_parse::{Node, StmtList, list, nodes};
 
 use crate::ast;
+use crate::source::Source;
 
 /// Why a conversion ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,21 @@
 
 pub mod ast;
 mod convert;
+mod edits;
+mod lift;
 mod limits;
 mod parse;
+mod places;
+mod quote;
 mod raw;
 pub mod scan;
+mod source;
+mod split;
 
+pub use edits::{Edits, Overlap};
+pub use lift::{Lifted, Literal, LiteralClass, Slot, lift};
 pub use limits::{MAX_DEPTH, MAX_TOKENS};
-pub use parse::{ParseError, ParseErrorKind, ParseOptions, parse, parse_with};
+pub use parse::{ParseError, ParseErrorKind, ParseOptions, Position, parse, parse_with};
+pub use places::{Clauses, InsertColumns, Places};
+pub use quote::{quote_ident, quote_literal};
+pub use split::split;

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use crate::limits::{
     LARGE_STACK, MAX_DEFINITION_TOKENS, MAX_DEPTH, MAX_LARGE, MAX_TOKENS, SHALLOW_DEPTH,
 };
+use crate::source::Source;
 use crate::{ast, convert, raw, scan};
 
 /// Why a text has no tree.
@@ -95,14 +96,11 @@ pub fn parse_with(text: &str, options: ParseOptions) -> Result<Vec<ast::Statemen
         position: position_of_character(text, failure.cursor),
         kind: ParseErrorKind::Syntax,
     })?;
-    let source = convert::Source::new(text, &tokens);
+    let source = Source::new(text, tokens);
     convert_tree(&tree, &source)
 }
 
-fn convert_tree(
-    tree: &raw::Tree,
-    source: &convert::Source<'_>,
-) -> Result<Vec<ast::Statement>, ParseError> {
+fn convert_tree(tree: &raw::Tree, source: &Source<'_>) -> Result<Vec<ast::Statement>, ParseError> {
     let definition = source.tokens().len() > MAX_DEFINITION_TOKENS;
     let convert = |depth| {
         catch_unwind(AssertUnwindSafe(|| {

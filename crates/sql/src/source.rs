@@ -6,25 +6,25 @@ use crate::scan::Token;
 /// A text with its tokens and the partner of every bracket.
 pub(crate) struct Source<'t> {
     text: &'t str,
-    tokens: &'t [Token],
+    tokens: Vec<Token>,
     partners: Vec<u32>,
 }
 
 impl<'t> Source<'t> {
-    pub(crate) fn new(text: &'t str, tokens: &'t [Token]) -> Self {
+    pub(crate) fn new(text: &'t str, tokens: Vec<Token>) -> Self {
         Self {
             text,
+            partners: partners(text, &tokens),
             tokens,
-            partners: partners(text, tokens),
         }
     }
 
-    pub(crate) fn tokens(&self) -> &'t [Token] {
-        self.tokens
+    pub(crate) fn tokens(&self) -> &[Token] {
+        &self.tokens
     }
 
     /// What lies between the first and the last token of a raw statement.
-    pub(super) fn trim(&self, location: i32, length: i32) -> Span {
+    pub(crate) fn trim(&self, location: i32, length: i32) -> Span {
         let start = u32::try_from(location).unwrap_or(0);
         let end = match u32::try_from(length) {
             Ok(length) if length > 0 => start.saturating_add(length),
@@ -46,53 +46,53 @@ impl<'t> Source<'t> {
     }
 
     /// Index of the first token that begins at `offset` or later.
-    pub(super) fn from(&self, offset: u32) -> usize {
+    pub(crate) fn from(&self, offset: u32) -> usize {
         self.tokens
             .partition_point(|token| token.span.start < offset)
     }
 
     /// Index of the token that begins exactly at `offset`.
-    pub(super) fn at(&self, offset: u32) -> Option<usize> {
+    pub(crate) fn at(&self, offset: u32) -> Option<usize> {
         self.tokens
             .binary_search_by_key(&offset, |token| token.span.start)
             .ok()
     }
 
-    pub(super) fn text_of(&self, span: Span) -> &'t str {
+    pub(crate) fn text_of(&self, span: Span) -> &'t str {
         self.text
             .get(span.start as usize..span.end as usize)
             .unwrap_or("")
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<Token> {
+    pub(crate) fn get(&self, index: usize) -> Option<Token> {
         self.tokens.get(index).copied()
     }
 
-    pub(super) fn token_text(&self, index: usize) -> &'t str {
+    pub(crate) fn token_text(&self, index: usize) -> &'t str {
         self.tokens
             .get(index)
             .map_or("", |token| token.text(self.text))
     }
 
     /// Whether the token is this punctuation or operator.
-    pub(super) fn is(&self, index: usize, what: &str) -> bool {
+    pub(crate) fn is(&self, index: usize, what: &str) -> bool {
         self.token_text(index) == what
     }
 
-    pub(super) fn is_word(&self, index: usize, word: &str) -> bool {
+    pub(crate) fn is_word(&self, index: usize, word: &str) -> bool {
         self.tokens
             .get(index)
             .is_some_and(|token| token.is_word(self.text, word))
     }
 
     /// Index of the bracket that belongs to the one at `index`.
-    pub(super) fn partner(&self, index: usize) -> Option<usize> {
+    pub(crate) fn partner(&self, index: usize) -> Option<usize> {
         let partner = *self.partners.get(index)?;
         (partner != u32::MAX).then_some(partner as usize)
     }
 
     /// Index behind a possibly qualified name that begins at `index`.
-    pub(super) fn after_name(&self, index: usize) -> usize {
+    pub(crate) fn after_name(&self, index: usize) -> usize {
         let mut next = index + 1;
         while self.is(next, ".") {
             next += 2;
@@ -101,7 +101,7 @@ impl<'t> Source<'t> {
     }
 
     /// Index behind a bracketed list, when one begins at `index`.
-    pub(super) fn after_brackets(&self, index: usize) -> usize {
+    pub(crate) fn after_brackets(&self, index: usize) -> usize {
         if self.is(index, "(") {
             self.partner(index).map_or(index, |close| close + 1)
         } else {
@@ -110,7 +110,7 @@ impl<'t> Source<'t> {
     }
 
     /// From token `first` to the end of `within`.
-    pub(super) fn rest(&self, first: usize, within: Span) -> Span {
+    pub(crate) fn rest(&self, first: usize, within: Span) -> Span {
         Span {
             start: self.get(first).map_or(within.end, |token| token.span.start),
             end: within.end,
@@ -118,7 +118,7 @@ impl<'t> Source<'t> {
     }
 
     /// What lies between the bracket at `open` and its partner, without blanks around it.
-    pub(super) fn inside(&self, open: usize) -> Option<Span> {
+    pub(crate) fn inside(&self, open: usize) -> Option<Span> {
         let close = self.partner(open)?;
         if close <= open + 1 {
             return None;
