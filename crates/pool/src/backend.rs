@@ -10,10 +10,9 @@ mod open;
 pub use exchange::ResultSet;
 pub(crate) use open::{Opening, open};
 
-use std::collections::BTreeMap;
-use std::pin::pin;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 use wire::backend::TransactionStatus;
@@ -34,7 +33,7 @@ pub struct Backend {
     pub(crate) shard: Arc<str>,
     pub(crate) identity: Identity,
     pub(crate) cancel: CancelTarget,
-    pub(crate) opened_at: Instant,
+    pub(crate) expires_at: Instant,
     pub(crate) idle_since: Instant,
     pub(crate) proven: Arc<Proven>,
     transaction_status: TransactionStatus,
@@ -43,6 +42,8 @@ pub struct Backend {
     /// The settings that were written ahead, until their answers have been read.
     unsettled: Option<Settings>,
     condition: Condition,
+    /// Names of the custom settings that were ever set here; they can be emptied but never be unknown again.
+    custom: BTreeSet<Box<str>>,
 }
 
 /// What has to happen before the next lease, worst last.
@@ -123,7 +124,25 @@ impl Backend {
 
     /// Notes that the client itself changed settings here: they are these now.
     pub fn assume_settings(&mut self, settings: Settings) {
+        self.note_custom_of(&settings);
         self.settings = settings;
+    }
+
+    /// Notes that a custom setting (one with a dot in its name) was set here in any way, `SET LOCAL` too. PostgreSQL shows
+    /// it as empty from then on where it was unknown before, whatever resets it, so the backend is only given to sessions
+    /// that have it among their settings: see [`crate::Pools::lease_for`].
+    pub fn note_custom(&mut self, name: &str) {
+        if name.contains('.') && !self.custom.contains(name) {
+            self.custom.insert(name.into());
+        }
+    }
+
+    /// No custom setting was set here that is not among these settings.
+    #[must_use]
+    pub fn suits(&self, settings: &Settings) -> bool {
+        self.custom
+            .iter()
+            .all(|name| settings.value(name).is_some())
     }
 
     /// Its state is not known any more: it is closed instead of being given back.
@@ -156,6 +175,11 @@ impl Backend {
         let Some(sql) = wanted.statements_from(&self.settings) else {
             return Ok(());
         };
+        if self.transaction_status != TransactionStatus::Idle {
+            stdx::never!("settings of the session applied inside a transaction");
+            self.poison();
+        }
+        self.note_custom_of(wanted);
         self.simple(&sql).await?;
         for (name, value) in wanted.additions_from(&self.settings) {
             self.proven.insert(&self.identity, name, value);
@@ -185,6 +209,7 @@ impl Backend {
             return self.apply(wanted).await;
         }
         if let Some(sql) = wanted.statements_from(&self.settings) {
+            self.note_custom_of(wanted);
             self.write_query(&sql);
             self.unsettled = Some(wanted.clone());
         }
@@ -219,14 +244,15 @@ impl Backend {
     }
 
     /// What to do with it when it is given back.
-    pub(crate) fn fate(&self) -> Fate {
-        let is_silent = self.unsettled.is_none()
-            && self.ready_expected == 0
-            && !self.connection.is_ended()
-            && self.connection.buffered().is_empty();
+    pub(crate) fn fate(&mut self) -> Fate {
+        let is_open = !self.connection.is_closed();
+        let is_silent = is_open
+            && self.unsettled.is_none()
+            && self.connection.buffered().is_empty()
+            && self.connection.output().is_empty();
         match self.condition {
+            _ if self.ready_expected > 0 && is_open => Fate::CancelAndClose,
             Condition::Poisoned => Fate::Close,
-            _ if self.ready_expected > 0 && !self.connection.is_ended() => Fate::CancelAndClose,
             _ if !is_silent => Fate::Close,
             Condition::Clean if self.transaction_status == TransactionStatus::Idle => Fate::Keep,
             Condition::Clean | Condition::NeedsDiscard => Fate::Clean,
@@ -235,7 +261,6 @@ impl Backend {
 
     /// Ends an open transaction and removes session state.
     pub(crate) async fn clean(&mut self) -> Result<(), BackendError> {
-        self.connection.output().clear();
         if self.transaction_status != TransactionStatus::Idle {
             self.simple("ROLLBACK").await?;
         }
@@ -248,6 +273,12 @@ impl Backend {
         Ok(())
     }
 
+    fn note_custom_of(&mut self, settings: &Settings) {
+        for (name, _) in settings.iter() {
+            self.note_custom(name);
+        }
+    }
+
     /// Tells PostgreSQL that this is the end, if that can be said without waiting.
     pub(crate) fn say_goodbye(&mut self) {
         if self.ready_expected == 0 && self.condition != Condition::Poisoned {
@@ -255,16 +286,19 @@ impl Backend {
             output.clear();
             wire::frontend::Message::Terminate.encode(output);
             // The socket is closed next; PostgreSQL sees that too.
-            poll_once(self.connection.flush());
+            self.connection.try_flush().ok();
         }
     }
 
     /// Looks whether PostgreSQL said something while the backend was idle: what is harmless is taken in; an error or the
     /// end means that it is of no use. Costs nothing but a look at the reactor's flag while nothing has come.
     pub(crate) fn is_alive(&mut self) -> bool {
-        while let Some(result) = poll_once(self.connection.fill()) {
-            if !matches!(result, Ok(count) if count > 0) {
-                return false;
+        loop {
+            match self.connection.try_fill() {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => return false,
             }
         }
         while let Ok(Some(frame)) = self.buffered_frame() {
@@ -288,12 +322,4 @@ pub(crate) enum Fate {
     Close,
     /// A statement still runs: it is cancelled, then the connection is closed.
     CancelAndClose,
-}
-
-/// What a future gives without waiting. Nothing is woken by it later, so only for cancel safe ones.
-fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
 }

@@ -13,7 +13,7 @@ use stdx::TaskGroup;
 use tokio::sync::{Mutex, watch};
 
 use crate::catalog_loader::fingerprint;
-use crate::{CatalogLoader, Fingerprint, Identity, LoadError, Pools};
+use crate::{CatalogLoader, Fingerprint, Identity, LoadError, Pools, Settings};
 
 /// What to watch.
 #[derive(Clone, Debug)]
@@ -131,6 +131,12 @@ impl Inner {
     async fn refresh(&self) -> Result<(), LoadError> {
         let mut known = self.fingerprint.lock().await;
         let mut lease = lease(&self.config).await?;
+        // Nobody's search_path or role, for the query's own sake.
+        let reset = lease.apply(&Settings::empty()).await;
+        reset.map_err(|source| LoadError::Query {
+            database: self.config.identity.database.clone(),
+            source,
+        })?;
         if fingerprint(&mut lease).await? == *known {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! What can go wrong between the router and a shard.
 
 use std::borrow::Cow;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub enum BackendError {
         shard: Arc<str>,
         /// How.
         #[source]
-        source: net::ConnectionError,
+        source: io::Error,
     },
     /// It doesn't speak as PostgreSQL does.
     #[error("shard {shard} broke the protocol: {reason}")]
@@ -176,7 +177,7 @@ impl Diagnose for BackendError {
 
     fn detail(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::Lost { source, .. } => Some(stdx::Chain(source).to_string().into()),
+            Self::Lost { source, .. } => Some(source.to_string().into()),
             Self::Server { .. } | Self::Protocol { .. } => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::shard::Shard;
-use crate::{Identity, Lease, LeaseError, PoolConfig};
+use crate::{Identity, Lease, LeaseError, PoolConfig, Settings};
 
 /// The pools of all shards. Cheap to clone; clones share the backends.
 #[derive(Clone)]
@@ -76,10 +76,27 @@ impl Pools {
         identity: &Identity,
         wait: Duration,
     ) -> Result<Lease, LeaseError> {
-        match self.shards.get(shard.index()) {
-            Some(pool) => pool.lease(identity, wait).await,
-            None => Err(LeaseError::UnknownShard { shard }),
-        }
+        self.shard(shard)?.lease(identity, None, wait).await
+    }
+
+    /// As [`Pools::lease`], for a session with these settings: a backend on which no custom setting was ever set that the
+    /// session doesn't have. The settings are not applied yet.
+    ///
+    /// # Errors
+    /// As [`Pools::lease`].
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn lease_for(
+        &self,
+        shard: topology::ShardId,
+        identity: &Identity,
+        settings: &Settings,
+        wait: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.shard(shard)?
+            .lease(identity, Some(settings), wait)
+            .await
     }
 
     /// The shards in order.
@@ -105,6 +122,14 @@ impl Pools {
         for shard in self.shards.iter() {
             shard.shut_down();
         }
+    }
+}
+
+impl Pools {
+    fn shard(&self, shard: topology::ShardId) -> Result<&Arc<Shard>, LeaseError> {
+        self.shards
+            .get(shard.index())
+            .ok_or(LeaseError::UnknownShard { shard })
     }
 }
 

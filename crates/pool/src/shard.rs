@@ -29,7 +29,9 @@ use tokio::time::Instant;
 
 use crate::backend::{Backend, Fate, Opening, open};
 use crate::config::ShardAddress;
-use crate::{ConnectError, Credentials, Identity, Lease, LeaseError, Limits, ShardStatus, cancel};
+use crate::{
+    ConnectError, Credentials, Identity, Lease, LeaseError, Limits, Settings, ShardStatus, cancel,
+};
 use state::{Outage, State};
 use tasks::Tasks;
 
@@ -68,21 +70,31 @@ impl Shard {
         shard
     }
 
-    /// See [`crate::Pools::lease`].
+    /// See [`crate::Pools::lease_for`].
     pub(crate) async fn lease(
         self: &Arc<Self>,
         identity: &Identity,
+        settings: Option<&Settings>,
         wait: Duration,
     ) -> Result<Lease, LeaseError> {
         loop {
-            let popped = self.state.lock().pop(identity);
+            let popped = self.state.lock().pop(identity, settings);
             let Some(mut backend) = popped else { break };
             if backend.is_alive() {
                 return Ok(Lease::new(backend, self.clone()));
             }
             self.close(backend);
         }
-        self.queue(identity, wait).await
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut lease = self.queue(identity, left).await?;
+            if settings.is_none_or(|settings| lease.suits(settings)) {
+                return Ok(lease);
+            }
+            // Somebody else's came back first. It makes room for a new one.
+            lease.poison();
+        }
     }
 
     async fn queue(
@@ -195,7 +207,7 @@ impl Shard {
     pub(crate) fn give_back(self: &Arc<Self>, mut backend: Box<Backend>) {
         let is_alone = tokio::runtime::Handle::try_current().is_err();
         match backend.fate() {
-            Fate::Keep if backend.opened_at.elapsed() < self.limits.lifetime_max => {
+            Fate::Keep if Instant::now() < backend.expires_at => {
                 self.hand_over(backend);
             }
             Fate::Keep | Fate::Close => self.close(backend),
@@ -276,7 +288,7 @@ impl Shard {
 
     /// Closes what was idle for too long or is too old, and gives memory of idle buffers back.
     fn upkeep(self: &Arc<Self>) {
-        let expired = self.state.lock().expired(&self.limits);
+        let expired = self.state.lock().expired(self.limits.idle_timeout);
         for backend in expired {
             self.close(backend);
         }

@@ -1,4 +1,4 @@
-//! A shard's type and relation numbers beside those of the authoritative shard.
+//! A shard's type, relation and column numbers beside those of the authoritative shard.
 //!
 //! Invariant: numbers that came with PostgreSQL are the same everywhere (shards run one major version), so only those of
 //! people's objects are held, and only where they differ.
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use catalog::Catalog;
 use pg::Oid;
 
-use crate::{Backend, LoadError, catalog_loader::row::Row};
+use crate::{Backend, LoadError, Settings, catalog_loader::row::Row};
 
 const TYPES: &str = r"
 SELECT n.nspname, t.typname, t.oid FROM pg_catalog.pg_type t
@@ -20,6 +20,12 @@ SELECT n.nspname, c.relname, c.oid FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid >= 12000 AND c.relpersistence <> 't' AND n.nspname !~ '^pg_(toast|temp_)'";
 
+const COLUMNS: &str = "
+SELECT a.attrelid, a.attname, a.attnum FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+WHERE a.attnum > 0 AND NOT a.attisdropped AND c.oid >= 16384 AND c.relpersistence <> 't'
+  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
+
 /// Translates numbers between one shard and the authoritative one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMap {
@@ -27,6 +33,8 @@ pub struct TypeMap {
     pub catalog_version: u64,
     types: Both,
     relations: Both,
+    /// By the shard's number of the relation and of the column.
+    columns: HashMap<(Oid, i16), i16>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +55,14 @@ impl TypeMap {
     /// Not cancel safe: the backend is then closed when it is given back.
     pub async fn load(backend: &mut Backend, catalog: &Catalog) -> Result<Self, LoadError> {
         let database = backend.identity().database.clone();
-        let answer = backend.simple(&format!("{TYPES};{RELATIONS}")).await;
-        let results = answer.map_err(|source| LoadError::Query { database, source })?;
+        let failed = |source| LoadError::Query { database, source };
+        let ask = async {
+            backend.apply(&Settings::empty()).await?;
+            backend
+                .simple(&format!("{TYPES};{RELATIONS};{COLUMNS}"))
+                .await
+        };
+        let results = ask.await.map_err(failed)?;
         let rows = |at: usize| {
             let rows = results
                 .get(at)
@@ -58,17 +72,32 @@ impl TypeMap {
                 values,
             })
         };
-        Ok(Self {
+        let mut map = Self {
             catalog_version: catalog.version,
             types: Both::of(rows(0), &catalog.types_by_name)?,
             relations: Both::of(rows(1), &catalog.relations_by_name)?,
-        })
+            columns: HashMap::new(),
+        };
+        for row in rows(2) {
+            let (relation, number) = (row.oid(0)?, row.number(2)?);
+            let known = catalog
+                .relations
+                .get(&map.relation_to_authoritative(relation));
+            if let Some(column) = known.and_then(|known| known.column(row.text(1)))
+                && column.number != number
+            {
+                map.columns.insert((relation, number), column.number);
+            }
+        }
+        Ok(map)
     }
 
     /// No number differs: messages need no rewriting.
     #[must_use]
     pub fn is_identity(&self) -> bool {
-        self.types.to_authoritative.is_empty() && self.relations.to_authoritative.is_empty()
+        self.types.to_authoritative.is_empty()
+            && self.relations.to_authoritative.is_empty()
+            && self.columns.is_empty()
     }
 
     /// The authoritative number of a type of the shard.
@@ -95,6 +124,15 @@ impl TypeMap {
             .get(&oid)
             .copied()
             .unwrap_or(oid)
+    }
+
+    /// The authoritative number of a column, by the shard's numbers of its relation and of itself.
+    #[must_use]
+    pub fn column_to_authoritative(&self, relation: Oid, column: i16) -> i16 {
+        self.columns
+            .get(&(relation, column))
+            .copied()
+            .unwrap_or(column)
     }
 
     /// The shard's number of an authoritative relation.

@@ -390,7 +390,8 @@ async fn shards_are_compared() {
 async fn numbers_are_mapped_where_they_differ() {
     let (one, two) = (Server::start().await, Server::start().await);
     let (home, away) = (one.pools(Limits::default()), two.pools(Limits::default()));
-    let both = "CREATE TYPE mood AS ENUM ('ok'); CREATE TABLE t (m mood)";
+    let both =
+        "CREATE TYPE mood AS ENUM ('ok'); CREATE TABLE t (m mood); ALTER TABLE t ADD COLUMN n int";
     let mut at_home = lease(&home).await.unwrap();
     at_home.simple(both).await.unwrap();
     let catalog = load(&home, &CatalogLoader::new()).await;
@@ -405,7 +406,9 @@ async fn numbers_are_mapped_where_they_differ() {
         .simple("CREATE TABLE earlier (n int)")
         .await
         .unwrap();
-    backend.simple(both).await.unwrap();
+    let differently = "CREATE TYPE mood AS ENUM ('ok'); CREATE TABLE t (gone int, n int, m mood);
+        ALTER TABLE t DROP COLUMN gone";
+    backend.simple(differently).await.unwrap();
     let map = TypeMap::load(&mut backend, &catalog).await.unwrap();
     assert!(!map.is_identity());
     let numbers = backend
@@ -424,5 +427,7 @@ async fn numbers_are_mapped_where_they_differ() {
     assert_eq!(map.type_to_authoritative(number(0)), mood);
     assert_eq!(map.type_to_shard(mood), number(0));
     assert_eq!(map.relation_to_authoritative(number(1)), table);
+    assert_eq!(map.column_to_authoritative(number(1), 3), 1);
+    assert_eq!(map.column_to_authoritative(number(1), 2), 2);
     assert_eq!(map.type_to_authoritative(pg::oid::INT4), pg::oid::INT4);
 }

@@ -1,6 +1,6 @@
 //! Settings that move from backend to backend.
 
-use crate::common::{Server, lease, value};
+use crate::common::{Server, first, lease, me, until, value};
 use pool::{Limits, Settings};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,4 +94,52 @@ async fn proven_values_are_written_ahead() {
     let process = two.process_id();
     drop(two);
     assert_ne!(lease(&pools).await.unwrap().process_id(), process);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_settings_of_others_are_unknown() {
+    let server = Server::start().await;
+    let pools = server.pools(Limits {
+        backends_max: 1,
+        ..Limits::default()
+    });
+    let tenant = Settings::new([("app.tenant", "7")]);
+    let wait = std::time::Duration::from_secs(5);
+    let mut backend = lease(&pools).await.unwrap();
+    backend.apply(&tenant).await.unwrap();
+    let process = backend.process_id();
+    drop(backend);
+    let again = pools
+        .lease_for(first(), &me(), &tenant, wait)
+        .await
+        .unwrap();
+    assert_eq!(again.process_id(), process);
+    drop(again);
+    let mut other = pools
+        .lease_for(first(), &me(), &Settings::empty(), wait)
+        .await
+        .unwrap();
+    assert_ne!(other.process_id(), process);
+    let unknown = "SELECT current_setting('app.tenant', true) IS NULL";
+    assert_eq!(value(&mut other, unknown).await, "t");
+    other
+        .simple("BEGIN; SET LOCAL app.tenant = 8; COMMIT")
+        .await
+        .unwrap();
+    other.note_custom("app.tenant");
+    assert_eq!(value(&mut other, unknown).await, "f");
+    let waiting = pools.clone();
+    let mut group = stdx::TaskGroup::new();
+    group.spawn("waiter", async move {
+        let settings = Settings::empty();
+        let mut fresh = waiting
+            .lease_for(first(), &me(), &settings, wait)
+            .await
+            .unwrap();
+        value(&mut fresh, unknown).await
+    });
+    until(|| pools.status()[0].waiting == 1).await;
+    drop(other);
+    let finished = group.join_next().await.unwrap();
+    assert_eq!(finished.outcome, stdx::Outcome::Returned("t".to_owned()));
 }

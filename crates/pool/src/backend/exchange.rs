@@ -1,9 +1,14 @@
 //! Statements of the router's own, and reading whole messages.
 
+use std::io;
+
 use wire::backend::Message;
 
 use super::Backend;
 use crate::BackendError;
+
+/// The longest message that is read whole.
+const LIMITS: wire::Limits = wire::Limits::backend().with_large(256 << 20);
 
 /// What one statement answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +61,7 @@ impl Backend {
                 return Ok(frame);
             }
             match self.connection.fill().await {
-                Ok(0) => return Err(self.lost(net::ConnectionError::Truncated)),
+                Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {}
                 Err(error) => return Err(self.lost(error)),
             }
@@ -87,7 +92,7 @@ impl Backend {
     }
 
     /// The connection is lost: poisons the backend.
-    pub fn lost(&mut self, source: net::ConnectionError) -> BackendError {
+    pub fn lost(&mut self, source: io::Error) -> BackendError {
         self.poison();
         BackendError::Lost {
             shard: self.shard.clone(),
@@ -106,7 +111,7 @@ impl Backend {
 
     /// The next whole message if it is in the buffer already.
     pub(crate) fn buffered_frame(&mut self) -> Result<Option<wire::Frame>, BackendError> {
-        let frame = match self.connection.try_frame() {
+        let frame = match self.connection.try_frame(&LIMITS) {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(None),
             Err(_too_long) => return Err(self.violation("length of a message out of bounds")),

@@ -1,6 +1,8 @@
 //! Opening a backend.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use wire::backend::TransactionStatus;
@@ -54,6 +56,7 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         key: opened.key,
         timeout: limits.cleanup_timeout,
     };
+    let opened_pid = cancel.key.pid;
     let now = Instant::now();
     Ok(Backend {
         connection: opened.connection,
@@ -62,7 +65,7 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         shard: address.uid.clone(),
         identity: identity.clone(),
         cancel,
-        opened_at: now,
+        expires_at: now + lifetime(limits.lifetime_max, opened_pid),
         idle_since: now,
         proven: proven.clone(),
         transaction_status: TransactionStatus::Idle,
@@ -70,5 +73,12 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         settings: Settings::empty(),
         unsettled: None,
         condition: Condition::Clean,
+        custom: BTreeSet::new(),
     })
+}
+
+/// Up to a tenth shorter, by process, so that backends that were opened together are not closed together.
+fn lifetime(longest: Duration, process_id: i32) -> Duration {
+    let spread = process_id.unsigned_abs() % 100;
+    longest / 1000 * (1000 - spread)
 }

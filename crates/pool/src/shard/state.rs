@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::backend::Backend;
-use crate::{ConnectError, Identity, Lease, LeaseError, Limits};
+use crate::{ConnectError, Identity, Lease, LeaseError, Settings};
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -49,9 +49,18 @@ pub(super) struct Outage {
 // === impl State ===
 
 impl State {
-    /// The backend of this identity that was used last.
-    pub(super) fn pop(&mut self, identity: &Identity) -> Option<Box<Backend>> {
-        self.idle.get_mut(identity)?.pop()
+    /// The backend of this identity that was used last and suits the settings.
+    pub(super) fn pop(
+        &mut self,
+        identity: &Identity,
+        settings: Option<&Settings>,
+    ) -> Option<Box<Backend>> {
+        let list = self.idle.get_mut(identity)?;
+        let Some(settings) = settings else {
+            return list.pop();
+        };
+        let at = list.iter().rposition(|backend| backend.suits(settings))?;
+        Some(list.remove(at))
     }
 
     pub(super) fn push(&mut self, backend: Box<Backend>) {
@@ -133,18 +142,17 @@ impl State {
     }
 
     /// Takes the backends that were idle for too long or are too old; of the others, memory of idle buffers is given back.
-    pub(super) fn expired(&mut self, limits: &Limits) -> Vec<Box<Backend>> {
+    pub(super) fn expired(&mut self, idle_timeout: Duration) -> Vec<Box<Backend>> {
         let mut expired = Vec::new();
         self.idle.retain(|_, list| {
             let is_expired = |backend: &mut Box<Backend>| {
-                backend.idle_since.elapsed() > limits.idle_timeout
-                    || backend.opened_at.elapsed() > limits.lifetime_max
+                backend.idle_since.elapsed() > idle_timeout || Instant::now() >= backend.expires_at
             };
             expired.extend(list.extract_if(.., is_expired));
             let resting = |backend: &&mut Box<Backend>| backend.idle_since.elapsed() > RELAX_AFTER;
             list.iter_mut()
                 .filter(resting)
-                .for_each(|backend| backend.connection.release_buffers());
+                .for_each(|backend| backend.connection.relax());
             !list.is_empty()
         });
         expired
