@@ -34,10 +34,13 @@ mod pattern;
 mod placement;
 mod topology;
 
+mod assess;
 mod check;
 mod diff;
 mod locate;
+mod show;
 
+pub use assess::{Assessment, Facts, NewHome, assess};
 pub use check::{CollationFact, ColumnFact, ColumnTypes};
 pub use diff::{Change, Diff, KnownTable, Move, MoveCause, Moved, Subject, diff, moves_rows};
 pub use document::{

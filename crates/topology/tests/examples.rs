@@ -84,3 +84,35 @@ fn what_belongs_to_a_customer_lies_together() {
         assert_eq!(placement(table).shards().len(), 2);
     }
 }
+
+#[test]
+fn the_storefront_is_shown_to_people() {
+    let topology = Topology::compile(storefront(), 3, &shards(2)).unwrap();
+    let expected = "\
+revision 3
+shards
+  store-1  127.0.0.1:5001
+  store-2  127.0.0.1:5002
+groups
+  main           on store-1                       authoritative, default
+  customer_data  by_customer xxhash(customer_id)
+    ..80         store-1
+    80..         store-2
+  catalog        by_sku xxhash(lower(sku))
+    ..80         store-1
+    80..         store-2
+database storefront
+  public.customers     customer_data by id
+  public.addresses     customer_data by customer_id
+  public.orders        customer_data by customer_id
+  public.items         customer_data by customer_id
+  public.products      catalog by lower(sku)
+  public.inventory     catalog by lower(sku)
+  public.prices        catalog by lower(sku)
+  public.countries     a copy on every shard of customer_data, catalog
+  public.currencies    a copy on every shard of customer_data, catalog
+  public.tax_rates     a copy on every shard of customer_data, catalog
+  public.order_number  sequence in main, drawn 100 at a time
+";
+    assert_eq!(topology.to_string(), expected);
+}
