@@ -21,7 +21,7 @@ const BULK_READ_BYTES: usize = 64 << 10;
 const GATHER_BYTES_MAX: usize = 16 << 10;
 /// A larger output buffer is given back when it has been written.
 const KEEP_BYTES_MAX: usize = 64 << 10;
-/// How often a client that sent more than that is looked after.
+/// How often a peer is looked after that sent more than the limit of [`Connection::hangup`].
 const HANGUP_POLL: Duration = Duration::from_millis(200);
 
 /// A client's or a shard's connection.

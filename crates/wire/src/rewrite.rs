@@ -1,5 +1,6 @@
-//! Renaming prepared statements in messages: names that clients chose are multiplexed over backends, so
-//! each backend knows a statement by a name of the router.
+//! Changing one field of a message and leaving all else as it came: names of prepared statements (those
+//! that clients chose are multiplexed over backends, so each backend knows a statement by a name of the
+//! router), and the context of a shard's error.
 
 use bytes::{BufMut as _, BytesMut};
 
@@ -33,6 +34,52 @@ pub fn rename_statement(
             write::text(out, name);
             out.put_slice(place.after);
         }
+    });
+    Ok(())
+}
+
+/// Writes an `ErrorResponse` or `NoticeResponse` with a line added to its field "where". The other fields
+/// stay byte for byte as the shard sent them, also those that no one here knows.
+///
+/// # Errors
+/// The body is no such message; nothing is written then.
+pub fn add_context(
+    tag: u8,
+    body: &[u8],
+    line: &str,
+    out: &mut BytesMut,
+) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(tag, body);
+    let mut context = None;
+    loop {
+        let before = body.len() - reader.len();
+        match reader.u8()? {
+            0 => break,
+            code => {
+                let text = reader.zero_ended()?;
+                if code == b'W' {
+                    context = Some((before, text));
+                }
+            }
+        }
+    }
+    reader.end()?;
+    // The field's place, or else the zero byte that ends the fields.
+    let (at, old) = context.unwrap_or((body.len() - 1, &[]));
+    let after = if context.is_some() {
+        at + old.len() + 2
+    } else {
+        at
+    };
+    write::message(out, tag, |out| {
+        out.put_slice(&body[..at]);
+        out.put_u8(b'W');
+        if !old.is_empty() {
+            out.put_slice(old);
+            out.put_u8(b'\n');
+        }
+        write::text(out, line);
+        out.put_slice(&body[after..]);
     });
     Ok(())
 }
@@ -105,6 +152,25 @@ mod tests {
         );
         assert_eq!(renamed.parameter(1), Some((None, pg::Format::Text)));
         assert_eq!(renamed.parameter(2), None);
+    }
+
+    #[test]
+    fn context_is_added_and_the_rest_stays() {
+        let added = |body: &[u8]| {
+            let mut out = BytesMut::new();
+            add_context(b'E', body, "shard store-1", &mut out).map(|()| out[5..].to_vec())
+        };
+        let unknown_field = &b"SFEHLER\0VERROR\0C23505\0M\xff\0?x\0\0"[..];
+        let expected = b"SFEHLER\0VERROR\0C23505\0M\xff\0?x\0Wshard store-1\0\0";
+        assert_eq!(added(unknown_field).as_deref(), Ok(&expected[..]));
+        let line_before = added(b"Mm\0Wfunction f\0Rr\0\0");
+        assert_eq!(
+            line_before.as_deref(),
+            Ok(&b"Mm\0Wfunction f\nshard store-1\0Rr\0\0"[..])
+        );
+        for broken in [&b""[..], b"M", b"Mm\0", b"Mm\0\0x"] {
+            assert!(added(broken).is_err());
+        }
     }
 
     #[test]

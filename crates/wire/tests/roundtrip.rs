@@ -253,6 +253,7 @@ proptest! {
         let _ = SaslInitial::parse(&body);
         let _ = frontend::password_of(&body);
         let _ = rewrite::statement_of(tag, &body);
+        let _ = rewrite::add_context(tag, &body, "shard", &mut BytesMut::new());
         let _ = rewrite::rename_statement(tag, &body, "s", &mut BytesMut::new());
     }
 
