@@ -10,17 +10,27 @@
 //! stranger), [`Step`] (every instant at which a router may be killed). The page
 //! `docs/internals/atomic-commit.md` tells why.
 
+mod driver;
+mod error;
+pub(crate) mod exchange;
 mod gid;
 mod machine;
+pub(crate) mod parallel;
 mod registry;
+mod schema;
+pub(crate) mod statement;
 mod step;
 
-pub use gid::{DeciderBackend, Gid, GidError, PREFIX, PreparedName};
+pub use driver::{Committed, Committer, Enlisted, Patience, StepHook};
+pub use error::{CommitError, Failure};
+pub use gid::{DeciderBackend, Gid, GidError, PREFIX, PreparedName, write_uid};
 pub use machine::{
-    Commit, Effect, Event, Outcome, Participant, Reply, Request, TooManyUnpreparable, Verdict,
+    Cause, Commit, Effect, Event, Outcome, Participant, Reply, Request, TooManyUnpreparable,
+    Verdict,
 };
 pub use registry::{InFlight, Registry};
-pub use step::{Moment, Step};
+pub use schema::{PrepareShardError, prepare_shard};
+pub use step::{Moment, Step, UnknownStep};
 
 #[cfg(test)]
 mod model;

@@ -1,7 +1,7 @@
 //! The name of a distributed transaction. Whoever finds one on a shard can tell from it alone which
 //! router made it, where its decision is recorded, and which backend could still decide.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// What every name of ours begins with. Prepared transactions without it are somebody else's and
 /// never touched.
@@ -10,7 +10,7 @@ pub const PREFIX: &str = "kintsugi_";
 const LENGTH_MAX: usize = 199;
 /// Longest router name, in bytes.
 const ROUTER_LENGTH_MAX: usize = 32;
-/// Longest shard uid, in bytes.
+/// Longest shard uid as it is written, in bytes.
 const SHARD_LENGTH_MAX: usize = 63;
 
 /// A distributed transaction's name: the primary key of its decision row.
@@ -56,8 +56,8 @@ pub enum GidError {
         /// The name.
         name: String,
     },
-    /// A shard's uid is 1 to 63 bytes without control characters, to be a decider.
-    #[error("shard uid \"{uid}\" is not 1 to 63 bytes without control characters")]
+    /// A shard's uid is 1 to 63 bytes as it is written (see [`write_uid`]), to be a decider.
+    #[error("shard uid \"{uid}\" is not 1 to 63 bytes in a transaction identifier")]
     Shard {
         /// The uid.
         uid: String,
@@ -92,9 +92,7 @@ impl Gid {
                 name: router.to_owned(),
             });
         }
-        if !(1..=SHARD_LENGTH_MAX).contains(&decider_shard.len())
-            || decider_shard.chars().any(char::is_control)
-        {
+        if !(1..=SHARD_LENGTH_MAX).contains(&write_uid(decider_shard).len()) {
             return Err(GidError::Shard {
                 uid: decider_shard.to_owned(),
             });
@@ -128,7 +126,8 @@ impl Gid {
         };
         let epoch = epoch.parse().ok().ok_or_else(malformed)?;
         let number = number.parse().ok().ok_or_else(malformed)?;
-        let gid = Self::new((router, epoch), number, shard, backend)?;
+        let shard = read_uid(shard).ok_or_else(malformed)?;
+        let gid = Self::new((router, epoch), number, &shard, backend)?;
         // Exactly one spelling: "+1" or "01" would make two names of one transaction.
         if gid.to_string() == text {
             Ok(gid)
@@ -192,7 +191,8 @@ impl fmt::Display for Gid {
         } = self;
         write!(
             f,
-            "{PREFIX}{router}_{epoch}_{number}_{decider_pid}_{decider_start_us}_{decider_shard}"
+            "{PREFIX}{router}_{epoch}_{number}_{decider_pid}_{decider_start_us}_{}",
+            write_uid(decider_shard)
         )
     }
 }
@@ -229,6 +229,38 @@ impl fmt::Display for PreparedName {
     }
 }
 
+/// A shard's uid in ASCII letters, digits, `.`, `-`, `_` and `%`: bytes other than these are written as
+/// `%` and two hexadecimal digits. So it is the same in every encoding of a client.
+#[must_use]
+pub fn write_uid(uid: &str) -> String {
+    let mut text = String::with_capacity(uid.len());
+    for byte in uid.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_') {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+    text
+}
+
+/// The uid that was written so.
+fn read_uid(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if first == '%' {
+            bytes.push(u8::from_str_radix(rest.get(1..3)?, 16).ok()?);
+            rest = rest.get(3..)?;
+        } else {
+            let (head, tail) = rest.split_at(first.len_utf8());
+            bytes.extend_from_slice(head.as_bytes());
+            rest = tail;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,7 +272,14 @@ mod tests {
 
     #[test]
     fn a_name_reads_back_as_written() {
-        for shard in ["store-1", "a_b_c", "mit Leerzeichen", "x#7", "it's"] {
+        for shard in [
+            "store-1",
+            "a_b_c",
+            "mit Leerzeichen",
+            "x#7",
+            "it's",
+            "größe\\",
+        ] {
             let gid = Gid::new(("router-1.example", 3), 99, shard, BACKEND).unwrap();
             assert_eq!(Gid::parse(&gid.to_string()).unwrap(), gid);
             let name = gid.participant(2);
@@ -287,6 +326,7 @@ mod tests {
             );
         }
         assert!(Gid::new(("a_b", 1), 1, "s", BACKEND).is_err());
+        assert!(PreparedName::parse("kintsugi_r_1_1_1_1_%zz#0").is_err());
         assert!(Gid::new(("r", 1), 1, "", BACKEND).is_err());
         assert!(Gid::new(("r", 1), 1, &"s".repeat(64), BACKEND).is_err());
     }

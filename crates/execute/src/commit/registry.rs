@@ -17,8 +17,11 @@ pub struct Registry {
     epoch: u64,
     next: AtomicU64,
     live: Mutex<BTreeSet<u64>>,
-    confirmed: Mutex<BTreeMap<String, Vec<Gid>>>,
+    confirmed: Mutex<BTreeMap<Place, Vec<Gid>>>,
 }
+
+/// Where a decision row is: the database and the deciding shard.
+type Place = (String, String);
 
 /// A transaction in flight: recovery won't touch it while this lives.
 #[derive(Debug)]
@@ -98,15 +101,15 @@ impl Registry {
     }
 
     /// Every participant has confirmed the commit: its row may go.
-    pub(crate) fn confirm(&self, gid: Gid) {
-        let mut confirmed = self.confirmed.lock();
-        let shard = gid.decider_shard().to_owned();
-        confirmed.entry(shard).or_default().push(gid);
+    pub(crate) fn confirm(&self, database: &str, gid: Gid) {
+        let place = (database.to_owned(), gid.decider_shard().to_owned());
+        self.confirmed.lock().entry(place).or_default().push(gid);
     }
 
-    /// Takes what was confirmed, by deciding shard.
-    pub(crate) fn take_confirmed(&self) -> BTreeMap<String, Vec<Gid>> {
-        std::mem::take(&mut self.confirmed.lock())
+    /// Takes what was confirmed.
+    pub(crate) fn take_confirmed(&self, database: &str, shard: &str) -> Vec<Gid> {
+        let place = (database.to_owned(), shard.to_owned());
+        self.confirmed.lock().remove(&place).unwrap_or_default()
     }
 }
 
@@ -158,9 +161,10 @@ mod tests {
             start_us: 2,
         };
         let held = registry.begin("s", backend).unwrap();
-        registry.confirm(held.gid().clone());
-        assert_eq!(registry.take_confirmed().len(), 1);
-        assert!(registry.take_confirmed().is_empty());
+        registry.confirm("d", held.gid().clone());
+        assert!(registry.take_confirmed("d", "other").is_empty());
+        assert_eq!(registry.take_confirmed("d", "s").len(), 1);
+        assert!(registry.take_confirmed("d", "s").is_empty());
         assert!(Registry::new("a_b", 1).is_err());
     }
 }

@@ -1,0 +1,8 @@
+
+#![cfg(test)]
+
+mod bed;
+mod commit;
+mod crash;
+mod orphan;
+mod schema;
