@@ -2,3 +2,4 @@
 
 pub mod commit;
 pub mod recovery;
+pub mod sequence;

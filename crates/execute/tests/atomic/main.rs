@@ -1,3 +1,4 @@
+//! Atomic commit, recovery and sequences on real PostgreSQL servers.
 
 #![cfg(test)]
 
@@ -6,3 +7,4 @@ mod commit;
 mod crash;
 mod orphan;
 mod schema;
+mod sequence;
