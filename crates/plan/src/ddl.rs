@@ -17,7 +17,7 @@ use sql::ast::{self, DdlAction};
 use topology::ShardId;
 
 use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Planned, Route, Target, Text, Tier};
-use crate::{Context, PlanError, UnsupportedId, refuse};
+use crate::{Context, PlanError, Unsupported, UnsupportedId};
 
 pub(crate) use home::placement_of;
 pub(crate) use maintain::{lock, maintain, refresh, truncate};
@@ -36,10 +36,7 @@ pub(crate) fn plan(cx: &Context<'_>, ddl: &ast::Ddl) -> Result<Planned, PlanErro
     check(cx, ddl, &mut notices)?;
     let shards = every_shard(cx);
     if ddl.outside_transaction && shards.len() > 1 {
-        return Err(refuse(
-            UnsupportedId::OutsideTransaction,
-            "the statement can't run inside a transaction, so it can't be made on all shards or on none",
-        ));
+        return Err(Unsupported::new(UnsupportedId::OutsideTransaction).into());
     }
     Ok(everywhere(shards, Effect::Define, notices))
 }

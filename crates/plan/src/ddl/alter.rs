@@ -113,10 +113,7 @@ fn numbered_apart(
     }
     Err(refuse(
         UnsupportedId::VolatileDefinition,
-        format!(
-            "column {:?} of {} would number the rows that exist on each shard by itself",
-            column.name, subject.home.table
-        ),
+        format!("the sequence of {}.{}", subject.home.table, column.name),
     ))
 }
 
@@ -141,10 +138,7 @@ fn same_for_all(
     };
     Err(refuse(
         UnsupportedId::VolatileDefinition,
-        format!(
-            "{} would be computed by each shard for the rows of {} that it holds",
-            finding.name, subject.home.table
-        ),
+        format!("{} in {}", finding.name, subject.home.table),
     ))
 }
 
@@ -158,10 +152,7 @@ fn keep_key(subject: &Subject<'_>, column: &str, what: &str) -> Result<(), PlanE
     }
     Err(refuse(
         UnsupportedId::KeyColumnChange,
-        format!(
-            "column {column:?} is the shard key of {} and can't be {what} while rows are placed by it",
-            subject.home.table
-        ),
+        format!("{}.{column} can't be {what}", subject.home.table),
     ))
 }
 
@@ -219,10 +210,7 @@ fn rename_table(cx: &Context<'_>, relation: &Relation, to: &str) -> Result<(), P
     }
     Err(refuse(
         UnsupportedId::PlacementChange,
-        format!(
-            "the topology places {} and {to:?} differently",
-            relation.name
-        ),
+        format!("{} to {to}", relation.name),
     ))
 }
 
@@ -239,6 +227,6 @@ fn rename_schema(cx: &Context<'_>, name: &ast::Name) -> Result<(), PlanError> {
     }
     Err(refuse(
         UnsupportedId::PlacementChange,
-        format!("schema {schema:?} is named by the topology"),
+        format!("schema {schema}"),
     ))
 }

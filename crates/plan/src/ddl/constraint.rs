@@ -106,9 +106,7 @@ pub(super) fn unique(
         }
         UniqueOffKey::Refuse | UniqueOffKey::Index => Err(refuse(
             UnsupportedId::UniqueOffKey,
-            format!(
-                "{what} of {table} does not name the shard key ({key}), so no shard can check it"
-            ),
+            format!("{what} of {table}, whose shard key is {key}"),
         )),
     }
 }
@@ -148,7 +146,7 @@ fn foreign(
         _ => Err(refuse(
             UnsupportedId::ForeignKey,
             format!(
-                "a foreign key of {} ({}) to {} ({}) would have to look on other shards",
+                "{}, {}, to {}, {}",
                 subject.home.table,
                 subject.home.kind(),
                 parent_home.table,

@@ -127,7 +127,7 @@ pub(super) fn same_home(cx: &Context<'_>, child: &Home, parent: &Home) -> Result
     Err(refuse(
         UnsupportedId::FamilyApart,
         format!(
-            "table {} is {} and its parent {} is {}, or spread by another key",
+            "{} is {}, {} is {} or spread by another key",
             child.table,
             child.kind(),
             parent.table,
@@ -150,10 +150,7 @@ fn check_key(
     if let Some(missing) = key.iter().find(|column| !has_column(column)) {
         return Err(refuse(
             UnsupportedId::NoShardKey,
-            format!(
-                "table {} has no column {missing:?}, its shard key",
-                home.table
-            ),
+            format!("{}, which lacks {missing:?}", home.table),
         ));
     }
     for column in &create.columns {
@@ -177,10 +174,7 @@ pub(super) fn check_key_column(
     if is_generated {
         return Err(refuse(
             UnsupportedId::GeneratedKey,
-            format!(
-                "column {:?} is the shard key of {} and generated",
-                column.name, home.table
-            ),
+            format!("{} of {}", column.name, home.table),
         ));
     }
     match &column.type_name {
@@ -230,7 +224,7 @@ fn check_key_type(
     Err(refuse(
         UnsupportedId::KeyType,
         format!(
-            "shard index {:?} ({}) can't take column {column:?} of type {}",
+            "index {} of type {}, column {column} of type {}",
             sharded.index.name,
             sharded.index.function.type_name(),
             type_name.name.parts.join(".")
@@ -276,10 +270,7 @@ pub(super) fn create_as(
         return Ok(());
     }
     if !materialized {
-        return Err(refuse(
-            UnsupportedId::CreateTableAs,
-            "a table made from a query has no declared place for its rows",
-        ));
+        return Err(refuse(UnsupportedId::CreateTableAs, created_name(ddl)));
     }
     let is_same_everywhere = ddl
         .queries
@@ -288,8 +279,12 @@ pub(super) fn create_as(
     if is_same_everywhere {
         return Ok(());
     }
-    Err(refuse(
-        UnsupportedId::MaterializedView,
-        "the rows of a materialized view can be computed only where each shard holds all that it reads",
-    ))
+    Err(refuse(UnsupportedId::MaterializedView, created_name(ddl)))
+}
+
+fn created_name(ddl: &ast::Ddl) -> String {
+    match &ddl.action {
+        ast::DdlAction::CreateTableAs { name, .. } => name.parts.join("."),
+        _ => String::new(),
+    }
 }
