@@ -1,0 +1,183 @@
+//! Replacing the document: judge, fence what is empty and moves, create what is missing, write the new
+//! revision over the one that was judged, wait for every router, take the fences away.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use topology::{Assessment, Facts, Subject, TableName, Topology};
+
+use super::{
+    Cluster, ClusterFacts, CommandError, Fence, Outcome, PATIENCE, Setting, Status, as_json,
+    read_file,
+};
+
+/// What the caller asks for.
+pub(super) struct Wish {
+    pub(super) file: PathBuf,
+    pub(super) expect: Option<u64>,
+    pub(super) message: String,
+    pub(super) dry_run: bool,
+}
+
+pub(super) async fn apply<C: Cluster>(
+    setting: &Setting<C>,
+    wish: Wish,
+) -> Result<Outcome, CommandError> {
+    let text = read_file(&wish.file)?;
+    let old = setting.served().await?;
+    if let Some(expected) = wish.expect.filter(|expected| *expected != old.revision()) {
+        return Ok(conflict(expected, old.revision()));
+    }
+    let new = match Topology::parse(&text, old.revision() + 1, &setting.shards) {
+        Ok(new) => new,
+        Err(mistakes) => return Ok(Outcome::mistaken(&mistakes)),
+    };
+    let facts = setting.cluster.facts().await;
+    let facts = facts.map_err(|source| CommandError::Cluster { source })?;
+    let assessment = assess(&old, &new, &facts);
+    if !assessment.is_allowed() {
+        return Ok(judged(
+            &assessment,
+            "nothing was changed\n",
+            Status::Refused,
+        ));
+    }
+    if assessment.diff.is_empty() && old.revision() > 0 {
+        let text = format!("revision {} already says this\n", old.revision());
+        return Ok(Outcome::done(text, json!({ "revision": old.revision() })));
+    }
+    if wish.dry_run {
+        let text = format!("it would become revision {}\n", new.revision());
+        return Ok(judged(&assessment, &text, Status::Done));
+    }
+    let fences = fences(&old, &assessment, &facts);
+    let cluster_failed = |source| CommandError::Cluster { source };
+    setting
+        .cluster
+        .fence(&fences)
+        .await
+        .map_err(cluster_failed)?;
+    let outcome = replace(setting, &new, wish.message, &assessment).await;
+    // The fences go whatever came of it: what they guarded is decided now.
+    setting
+        .cluster
+        .unfence(&fences)
+        .await
+        .map_err(cluster_failed)?;
+    outcome
+}
+
+async fn replace<C: Cluster>(
+    setting: &Setting<C>,
+    new: &Topology,
+    comment: String,
+    assessment: &Assessment,
+) -> Result<Outcome, CommandError> {
+    let created = setting.cluster.create(&assessment.new_homes).await;
+    created.map_err(|source| CommandError::Cluster { source })?;
+    let expected = new.revision() - 1;
+    let document = new.document().clone();
+    let author = setting.author.clone();
+    let revision = store::NewRevision {
+        document,
+        author,
+        comment,
+    };
+    match setting.store.put(expected, revision).await {
+        Ok(_) => {}
+        Err(store::StoreError::Conflict { expected, current }) => {
+            return Ok(conflict(expected, current));
+        }
+        Err(source) => return Err(CommandError::Store { source }),
+    }
+    let waited = setting
+        .store
+        .wait_acknowledged(new.revision(), PATIENCE)
+        .await;
+    let silent = waited.map_err(|source| CommandError::Store { source })?;
+    if silent.is_empty() {
+        let text = format!("revision {} is served\n", new.revision());
+        return Ok(judged(assessment, &text, Status::Done));
+    }
+    let names: Vec<&str> = silent.iter().map(|router| router.name.as_str()).collect();
+    let text = format!(
+        "revision {} is written, but not every router has taken it: {}\n    hint: end these routers; \
+         until then they refuse nothing that the old document allowed\n",
+        new.revision(),
+        names.join(", "),
+    );
+    Ok(judged(assessment, &text, Status::Failed))
+}
+
+fn assess(old: &Topology, new: &Topology, facts: &ClusterFacts) -> Assessment {
+    let tables = facts.tables();
+    let is_populated = |subject: &Subject| facts.is_populated(subject);
+    let facts = Facts {
+        tables: &tables,
+        types: facts,
+        is_populated: &is_populated,
+    };
+    topology::assess(old, new, &facts)
+}
+
+/// A fence for each shard on which a table that moves could still take a row under the old document.
+fn fences(old: &Topology, assessment: &Assessment, facts: &ClusterFacts) -> Vec<Fence> {
+    let tables = facts.tables();
+    let mut fences = Vec::new();
+    for one in &assessment.empty {
+        let Subject::Table {
+            database,
+            schema,
+            name,
+        } = &one.subject
+        else {
+            continue;
+        };
+        let full = TableName {
+            database,
+            schema,
+            table: name,
+        };
+        let Some(known) = tables.iter().find(|known| known.name() == full) else {
+            continue;
+        };
+        let Ok(placement) = old.placement(full, &|column| known.has_column(column)) else {
+            continue;
+        };
+        fences.extend(placement.shards().iter().map(|shard| Fence {
+            shard: old.shard(*shard).uid.clone(),
+            database: database.clone(),
+            schema: schema.clone(),
+            table: name.clone(),
+        }));
+    }
+    fences
+}
+
+fn judged(assessment: &Assessment, verdict: &str, status: Status) -> Outcome {
+    let json = json!({
+        "diff": assessment.diff,
+        "mistakes": as_json(&assessment.mistakes),
+        "stranded": assessment.stranded,
+        "new_homes": assessment.new_homes,
+        "verdict": verdict.trim_end(),
+    });
+    Outcome {
+        text: format!("{assessment}{verdict}"),
+        json,
+        status,
+    }
+}
+
+fn conflict(expected: u64, current: u64) -> Outcome {
+    let text = format!(
+        "revision {expected} was to be replaced, but revision {current} is served\n    hint: look at \
+         what changed with `kintsugi topology diff --from {expected}`, then apply again\n"
+    );
+    let json = json!({ "conflict": { "expected": expected, "current": current } });
+    Outcome {
+        text,
+        json,
+        status: Status::Refused,
+    }
+}
