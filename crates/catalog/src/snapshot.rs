@@ -178,6 +178,10 @@ pub enum ConstraintKind {
 }
 
 /// An index.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "PostgreSQL keeps them as independent flags"
+)]
 #[derive(Clone, Debug)]
 pub struct Index {
     /// Name.
@@ -307,6 +311,7 @@ pub enum Volatility {
 impl Catalog {
     /// The relation that `name` means under `search_path` (schemas in order, `pg_catalog` already placed where PostgreSQL would
     /// look for it; `pg_temp` left out). Names of one part are searched, of two parts looked up, of three must name this database.
+    #[must_use]
     pub fn relation(&self, name: &[String], search_path: &[String]) -> Option<&Arc<Relation>> {
         let (schemas, relation) = self.scope(name, search_path)?;
         schemas.iter().find_map(|schema| {
@@ -316,6 +321,7 @@ impl Catalog {
     }
 
     /// The type that `name` means under `search_path`.
+    #[must_use]
     pub fn type_named(&self, name: &[String], search_path: &[String]) -> Option<&Arc<Type>> {
         let (schemas, type_name) = self.scope(name, search_path)?;
         schemas.iter().find_map(|schema| {
@@ -325,6 +331,7 @@ impl Catalog {
     }
 
     /// Every function that `name` may mean under `search_path`, nearest schema first.
+    #[must_use]
     pub fn functions_named(&self, name: &[String], search_path: &[String]) -> Vec<&Arc<Function>> {
         let Some((schemas, function)) = self.scope(name, search_path) else {
             return Vec::new();
@@ -337,6 +344,7 @@ impl Catalog {
     }
 
     /// The type below all domains.
+    #[must_use]
     pub fn base_type(&self, mut oid: Oid) -> Oid {
         while let Some(TypeKind::Domain(base)) = self.types.get(&oid).map(|t| &t.kind) {
             oid = *base;
@@ -360,11 +368,13 @@ impl Catalog {
 
 impl Relation {
     /// The column of that name.
+    #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
     /// The column of that number.
+    #[must_use]
     pub fn column_numbered(&self, number: i16) -> Option<&Column> {
         self.columns.iter().find(|column| column.number == number)
     }

@@ -118,13 +118,19 @@ impl Shard {
                 receiver.try_recv().ok()
             }
         };
-        result.unwrap_or_else(|| {
-            Err(LeaseError::Exhausted {
+        result.unwrap_or_else(|| Err(self.timed_out(wait)))
+    }
+
+    fn timed_out(&self, waited: Duration) -> LeaseError {
+        let state = self.state.lock();
+        match &state.outage {
+            Some(outage) if state.open == 0 => LeaseError::Connect(outage.error.clone()),
+            _ => LeaseError::Exhausted {
                 shard: self.address.uid.clone(),
                 limit: self.limits.backends_max,
-                waited: wait,
-            })
-        })
+                waited,
+            },
+        }
     }
 
     /// Starts openers for waiters who have none coming, as far as the limit and an outage allow.
@@ -159,7 +165,9 @@ impl Shard {
                 {
                     let mut state = self.state.lock();
                     state.connecting -= 1;
-                    if state.outage.take().is_some() {
+                    // Logins that a full server still accepted don't mean that it has room now.
+                    let is_over = |outage: &mut Outage| !outage.error.is_full() || outage.is_due();
+                    if state.outage.take_if(is_over).is_some() {
                         tracing::info!(shard = %self.address.uid, "shard answers again");
                     }
                 }
@@ -186,7 +194,8 @@ impl Shard {
                 }
                 let retry_at = outage.retry_at;
                 state.outage = Some(outage);
-                if !error.is_full() || state.open == state.connecting {
+                // A server that is full has room again when somebody leaves; waiting for that is bounded.
+                if !error.is_full() {
                     state.refuse(|_| true, &LeaseError::Connect(error));
                 }
                 retry_at
@@ -276,7 +285,7 @@ impl Shard {
         state.open = state.open.saturating_sub(1);
         if state.open == 0
             && let Some(outage) = &state.outage
-            && !outage.is_due()
+            && outage.refuses()
         {
             let error = outage.to_error(&self.address.uid);
             state.refuse(|_| true, &error);

@@ -321,3 +321,21 @@ async fn a_cold_pool_opens_in_parallel() {
     assert!(matches!(lease(&pools).await, Err(LeaseError::ShuttingDown)));
     assert_eq!(pools.status()[0].idle, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_less_room_than_the_pool_serves_all_the_same() {
+    let server =
+        Server::with(|spec| spec.settings.push(("max_connections".into(), "8".into()))).await;
+    let pools = server.pools(few(30));
+    let mut group = stdx::TaskGroup::new();
+    for _ in 0..100 {
+        let pools = pools.clone();
+        group.spawn("client", async move {
+            let mut lease = lease(&pools).await.unwrap();
+            value(&mut lease, "SELECT pg_sleep(0.01)").await
+        });
+    }
+    while let Some(finished) = group.join_next().await {
+        assert_eq!(finished.outcome, stdx::Outcome::Returned(String::new()));
+    }
+}

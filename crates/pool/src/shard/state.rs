@@ -16,6 +16,8 @@ use crate::{ConnectError, Identity, Lease, LeaseError, Settings};
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// When a server that had no room is asked again.
+const FULL_PAUSE: Duration = Duration::from_millis(200);
 /// Buffers of a backend that was idle for this long are given back.
 const RELAX_AFTER: Duration = Duration::from_secs(10);
 
@@ -77,7 +79,7 @@ impl State {
             return Err(LeaseError::ShuttingDown);
         }
         match &self.outage {
-            Some(outage) if self.open == 0 && !outage.is_due() => Err(outage.to_error(shard)),
+            Some(outage) if self.open == 0 && outage.refuses() => Err(outage.to_error(shard)),
             _ => Ok(()),
         }
     }
@@ -177,7 +179,7 @@ impl Outage {
     pub(super) fn after(before: Option<&Self>, error: Arc<ConnectError>) -> Self {
         let failures = before.map_or(0, |outage| outage.failures) + 1;
         let pause = if error.is_full() {
-            BACKOFF_MIN
+            FULL_PAUSE
         } else {
             BACKOFF_MIN
                 .saturating_mul(1 << (failures - 1).min(5))
@@ -192,6 +194,11 @@ impl Outage {
 
     pub(super) fn is_due(&self) -> bool {
         Instant::now() >= self.retry_at
+    }
+
+    /// Requests that find nothing open are refused at once instead of waiting.
+    pub(super) fn refuses(&self) -> bool {
+        !self.error.is_full() && !self.is_due()
     }
 
     pub(super) fn to_error(&self, shard: &Arc<str>) -> LeaseError {
