@@ -1,0 +1,136 @@
+//! `oracle`: runs the project's SQL cases against plain PostgreSQL and against the router, and
+//! compares the answers.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use testkit::oracle::case::Case;
+use testkit::oracle::contest::Contest;
+use testkit::oracle::corpus;
+use testkit::oracle::error::OracleError;
+use testkit::oracle::stage::{Load, Options, Stage};
+
+/// Compares the router's answers with PostgreSQL's.
+#[derive(Debug, Parser)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are flags of a command line"
+)]
+struct Arguments {
+    /// Only cases whose file or name holds one of these words.
+    words: Vec<String>,
+    /// The project's folder.
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+    /// The router's binary; otherwise target/release/kintsugi or target/debug/kintsugi.
+    #[arg(long)]
+    router: Option<PathBuf>,
+    /// Checks the cases themselves, on plain PostgreSQL only.
+    #[arg(long)]
+    only_postgres: bool,
+    /// Numbers of shards.
+    #[arg(long, value_delimiter = ',', default_value = "1,4")]
+    shards: Vec<usize>,
+    /// Loads the fixture straight onto the shards.
+    #[arg(long)]
+    load_direct: bool,
+    /// Writes the numbers answered into the ratchet file.
+    #[arg(long)]
+    accept: bool,
+    /// Lists every refused case.
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match Box::pin(run(&arguments)).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("oracle: {}", stdx::Chain(&error)));
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
+    let began = Instant::now();
+    let cases = corpus::read(&arguments.project.join("tests/oracle"))?;
+    let chosen: Vec<&Case> = cases
+        .iter()
+        .filter(|case| is_chosen(case, &arguments.words))
+        .collect();
+    let stage = Stage::set(&options(arguments)).await?;
+    let mut contest = Contest::begin(stage).await?;
+    say(&format!("stage set in {:.1?}", began.elapsed()));
+    let mut played = 0;
+    for case in chosen {
+        if contest.takes(case) {
+            if let Err(error) = contest.play(case).await {
+                say(&format!(
+                    "broke down at {}: {}",
+                    case.place(),
+                    contest.router_output()
+                ));
+                say(&contest.report.text(arguments.verbose));
+                return Err(error);
+            }
+            played += 1;
+        }
+    }
+    let major = contest.major();
+    let report = contest.end().await;
+    say(&report.text(arguments.verbose));
+    let ratchet = arguments.project.join("tests/oracle/answered.txt");
+    let mut fallen = Vec::new();
+    if arguments.words.is_empty() {
+        fallen = report.ratchet(&ratchet, major, arguments.accept)?;
+    }
+    for what in &fallen {
+        say(&format!("FEWER ANSWERS: {what}"));
+    }
+    say(&format!(
+        "oracle: {played} cases on PostgreSQL {major} in {:.1?}",
+        began.elapsed()
+    ));
+    Ok(report.is_clean() && fallen.is_empty())
+}
+
+fn options(arguments: &Arguments) -> Options {
+    let built = |kind: &str| arguments.project.join("target").join(kind).join("kintsugi");
+    let router = arguments.router.clone().unwrap_or_else(|| {
+        let release = built("release");
+        if release.is_file() {
+            release
+        } else {
+            built("debug")
+        }
+    });
+    Options {
+        project: arguments.project.clone(),
+        router: (!arguments.only_postgres).then_some(router),
+        shards: arguments.shards.clone(),
+        load: if arguments.load_direct {
+            Load::Direct
+        } else {
+            Load::Router
+        },
+    }
+}
+
+fn is_chosen(case: &Case, words: &[String]) -> bool {
+    let place = case.place();
+    words.is_empty()
+        || words
+            .iter()
+            .any(|word| place.contains(word) || case.name.contains(word))
+}
+
+#[expect(clippy::print_stdout, reason = "a program for people prints")]
+fn say(text: &str) {
+    println!("{text}");
+}
