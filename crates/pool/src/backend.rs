@@ -30,6 +30,9 @@ pub struct Backend {
     pub prepared: Prepared,
     /// `ParameterStatus` values as last reported.
     pub parameters: BTreeMap<String, String>,
+    /// When its process started, in microseconds since 1970, once it was asked: with the process id, what
+    /// tells it from every other that there was or will be.
+    pub started_us: Option<i64>,
     pub(crate) shard: Arc<str>,
     pub(crate) identity: Identity,
     pub(crate) cancel: CancelTarget,

@@ -181,6 +181,8 @@ impl Committer {
             self.at(steps.lock().before(request));
             let answer = match (request, notes.text(participant, request)) {
                 (Request::Finish, _) => self.finish(shard, participant, notes).await,
+                // A connection is asked once in its life.
+                (Request::Identify, _) if shard.backend.started_us.is_some() => Exchange::default(),
                 (Request::CommitPrepared, Some(sql)) => {
                     commit_prepared(shard.backend, &sql, notes.level(participant)).await
                 }
@@ -246,23 +248,21 @@ impl Committer {
     /// Names the transaction, now that its decider is known.
     fn begin(
         &self,
-        shards: &[Enlisted<'_>],
+        shards: &mut [Enlisted<'_>],
         decider: usize,
         notes: &mut Notes,
         answer: &Exchange,
     ) -> Result<(), Failure> {
-        let number = |column| {
-            answer
-                .value(1, column)
-                .and_then(|text| text.parse::<i64>().ok())
-        };
-        let (Some(pid), Some(start_us)) = (number(0), number(1)) else {
+        let Some(Enlisted { backend, .. }) = shards.get_mut(decider) else {
             return Err(Failure::Unidentified);
         };
-        let backend = DeciderBackend {
-            pid: i32::try_from(pid).unwrap_or_default(),
-            start_us,
-        };
+        let number = |column| answer.value(1, column).and_then(|text| text.parse().ok());
+        let pid = backend.process_id();
+        if number(0) == Some(i64::from(pid)) {
+            backend.started_us = number(1);
+        }
+        let start_us = backend.started_us.ok_or(Failure::Unidentified)?;
+        let backend = DeciderBackend { pid, start_us };
         let begun = self.registry.begin(&uid(shards, decider), backend);
         notes.in_flight = Some(begun.map_err(Failure::Name)?);
         let mut next = 0..;

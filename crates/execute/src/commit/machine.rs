@@ -80,7 +80,7 @@ pub enum Request {
     Commit,
     /// Plain ROLLBACK.
     Rollback,
-    /// Say which backend the decider is; fires deferred constraints.
+    /// Say which backend the decider is.
     Identify,
     /// PREPARE TRANSACTION.
     Prepare,

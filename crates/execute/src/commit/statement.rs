@@ -20,7 +20,8 @@ pub(crate) fn is_weak(synchronous_commit: &str) -> bool {
     matches!(synchronous_commit, "off" | "local" | "remote_write")
 }
 
-/// Which backend it is; deferred constraints fail here rather than after others have prepared.
+/// Which backend it is. Deferred constraints fail here rather than after others have prepared, where
+/// it is asked.
 pub(crate) const IDENTIFY: &str =
     "SET CONSTRAINTS ALL IMMEDIATE; SELECT pid, start_us FROM kintsugi.whoami()";
 

@@ -24,7 +24,7 @@ pub(crate) const AT_ONCE: Timing = Timing {
 
 /// The servers; stopped when dropped.
 pub(crate) struct Bed {
-    _clusters: Vec<LocalCluster>,
+    pub(crate) clusters: Vec<LocalCluster>,
     _folder: tempfile::TempDir,
     pub(crate) shards: Shards,
 }
@@ -66,7 +66,7 @@ impl Bed {
             .unwrap();
         let ports = clusters.iter().map(LocalCluster::port).collect();
         Self {
-            _clusters: clusters,
+            clusters,
             _folder: folder,
             shards: Shards::new(ports),
         }

@@ -6,5 +6,6 @@ mod bed;
 mod commit;
 mod crash;
 mod orphan;
+mod outage;
 mod schema;
 mod sequence;

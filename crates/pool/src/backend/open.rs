@@ -62,6 +62,7 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         connection: opened.connection,
         prepared: Prepared::new(limits.prepared_max),
         parameters: opened.parameters,
+        started_us: None,
         shard: address.uid.clone(),
         identity: identity.clone(),
         cancel,
