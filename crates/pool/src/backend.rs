@@ -1,7 +1,8 @@
 //! One connection to PostgreSQL and what is known of its state.
 //!
 //! Invariant: whatever sends something that is answered by `ReadyForQuery` counts it in [`Backend::expect_ready`]
-//! before, and whatever reads a `ReadyForQuery` calls [`Backend::note_ready`]. So a backend that is dropped in the
+//! before, whatever writes messages of the extended protocol says so with [`Backend::open_batch`], and whatever reads a
+//! `ReadyForQuery` calls [`Backend::note_ready`]. So a backend that is dropped in the
 //! middle of an answer is known to be in the middle, and is never given to anybody else.
 
 mod exchange;
@@ -13,6 +14,7 @@ pub(crate) use open::{Opening, open};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 use wire::backend::TransactionStatus;
@@ -41,6 +43,8 @@ pub struct Backend {
     pub(crate) proven: Arc<Proven>,
     transaction_status: TransactionStatus,
     ready_expected: u32,
+    /// Messages of the extended protocol were written since the last `Sync`.
+    has_open_batch: bool,
     settings: Settings,
     /// The settings that were written ahead, until their answers have been read.
     unsettled: Option<Settings>,
@@ -79,7 +83,7 @@ impl Backend {
         self.cancel.key.pid
     }
 
-    /// What is needed to cancel what runs on it. To be used only while the lease is held: see [`crate::cancel`].
+    /// What is needed to cancel what runs on it: see [`crate::cancel`].
     #[must_use]
     pub fn cancel_target(&self) -> CancelTarget {
         self.cancel.clone()
@@ -105,7 +109,22 @@ impl Backend {
 
     /// Notes that one more `ReadyForQuery` will come (a `Query`, `Sync` or `FunctionCall` was written).
     pub fn expect_ready(&mut self) {
+        self.has_open_batch = false;
         self.ready_expected += 1;
+    }
+
+    /// Notes that messages of the extended protocol were written whose `Sync` is not written yet. Until it is, the backend
+    /// may run a statement and hold a transaction that its last status byte doesn't tell of.
+    pub fn open_batch(&mut self) {
+        self.has_open_batch = true;
+    }
+
+    /// Nothing runs, nothing is to be answered, and no transaction is open.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.ready_expected == 0
+            && !self.has_open_batch
+            && self.transaction_status == TransactionStatus::Idle
     }
 
     /// Notes a `ReadyForQuery` with this status.
@@ -254,7 +273,10 @@ impl Backend {
             && self.connection.buffered().is_empty()
             && self.connection.output().is_empty();
         match self.condition {
-            _ if self.ready_expected > 0 && is_open => Fate::CancelAndClose,
+            _ if is_open && (self.ready_expected > 0 || self.has_open_batch) => {
+                Fate::CancelAndClose
+            }
+            _ if self.cancel.under_way.load(Ordering::SeqCst) > 0 => Fate::Close,
             Condition::Poisoned => Fate::Close,
             _ if !is_silent => Fate::Close,
             Condition::Clean if self.transaction_status == TransactionStatus::Idle => Fate::Keep,

@@ -1,6 +1,7 @@
 //! Cancelling what runs on a backend.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::ConnectError;
@@ -12,21 +13,29 @@ pub struct CancelTarget {
     pub(crate) address: net::Address,
     pub(crate) key: wire::startup::CancelKey,
     pub(crate) timeout: Duration,
+    /// Requests that may still arrive; the backend isn't handed on while there are any.
+    pub(crate) under_way: Arc<AtomicUsize>,
 }
 
 /// Asks PostgreSQL to cancel what runs on the backend, and waits until the server has closed the connection that carried
-/// the request: by then the signal has been sent. The caller holds the lease of the backend until this returns, so
-/// that the cancel can't meet a statement of the next holder.
+/// the request: by then the signal has been sent. A backend that is given back before, or whose request may still be on
+/// its way because this failed, is closed, so that the cancel can't meet a statement of the next holder.
 ///
 /// # Errors
-/// When the shard can't be reached in time. The request may then still arrive: the caller poisons the backend.
+/// When the shard can't be reached in time. The request may then still arrive.
 ///
 /// # Cancel safety
-/// Not cancel safe: the caller poisons the backend when it gives up.
+/// Cancel safe: the backend is then closed when it is given back.
 pub async fn cancel(target: &CancelTarget) -> Result<(), ConnectError> {
-    let result = net::cancel(&target.address, &target.key, target.timeout).await;
-    result.map_err(|source| ConnectError {
-        shard: target.shard.clone(),
-        source,
-    })
+    target.under_way.fetch_add(1, Ordering::SeqCst);
+    match net::cancel(&target.address, &target.key, target.timeout).await {
+        Ok(()) => {
+            target.under_way.fetch_sub(1, Ordering::SeqCst);
+            Ok(())
+        }
+        Err(source) => Err(ConnectError {
+            shard: target.shard.clone(),
+            source,
+        }),
+    }
 }

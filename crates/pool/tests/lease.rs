@@ -339,3 +339,52 @@ async fn a_server_with_less_room_than_the_pool_serves_all_the_same() {
         assert_eq!(finished.outcome, stdx::Outcome::Returned(String::new()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_without_sync_is_not_handed_on() {
+    use wire::frontend::{BindParts, Message, bind, parse};
+    let server = Server::start().await;
+    let pools = server.pools(few(1));
+    let mut left = lease(&pools).await.unwrap();
+    left.simple("CREATE TABLE t (n int)").await.unwrap();
+    let process = left.process_id();
+    let output = left.connection.output();
+    parse(output, "", "INSERT INTO t VALUES (1)", &[]);
+    bind(
+        output,
+        &BindParts {
+            portal: "",
+            statement: "",
+            parameter_formats: &[],
+            parameters: &[],
+            result_formats: &[],
+        },
+    );
+    Message::Execute {
+        portal: "",
+        rows_max: 0,
+    }
+    .encode(output);
+    Message::Flush.encode(output);
+    left.open_batch();
+    assert!(!left.is_quiet());
+    left.flush().await.unwrap();
+    while left.frame().await.unwrap().tag != b'C' {}
+    drop(left);
+    let mut next = lease(&pools).await.unwrap();
+    assert_ne!(next.process_id(), process);
+    assert_eq!(value(&mut next, "SELECT count(*) FROM t").await, "0");
+    assert!(next.is_quiet());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backend_given_back_under_a_cancel_is_closed() {
+    let server = Server::start().await;
+    let pools = server.pools(few(1));
+    let backend = lease(&pools).await.unwrap();
+    let (process, target) = (backend.process_id(), backend.cancel_target());
+    let begun = Box::pin(pool::cancel::cancel(&target));
+    assert!(tokio::time::timeout(Duration::ZERO, begun).await.is_err());
+    drop(backend);
+    assert_ne!(lease(&pools).await.unwrap().process_id(), process);
+}

@@ -55,6 +55,7 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         address: address.address.clone(),
         key: opened.key,
         timeout: limits.cleanup_timeout,
+        under_way: Arc::default(),
     };
     let opened_pid = cancel.key.pid;
     let now = Instant::now();
@@ -71,6 +72,7 @@ pub(crate) async fn open(opening: &Opening<'_>) -> Result<Backend, ConnectError>
         proven: proven.clone(),
         transaction_status: TransactionStatus::Idle,
         ready_expected: 0,
+        has_open_batch: false,
         settings: Settings::empty(),
         unsettled: None,
         condition: Condition::Clean,
