@@ -39,7 +39,7 @@ pub use plan::{
     KeyTerm, Merge, MergeKey, ParamValue, Part, Plan, Planned, Route, Row, RowWindow, Target, Text,
     Tier, Values,
 };
-pub use planner::plan;
+pub use planner::{plan, plan_body};
 use unsupported::refuse;
 pub use unsupported::{Reach, Unsupported, UnsupportedId};
 pub use volatile::is_clock_word;

@@ -19,7 +19,12 @@ pub fn plan(
     plan_body(&statement.body, (source, statement.span), context)
 }
 
-fn plan_body(
+/// Plans a statement that stands inside another, or a part of one: `span` is where its own text lies in `source`.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn plan_body(
     body: &Body,
     (source, span): (&str, Span),
     context: &Context<'_>,

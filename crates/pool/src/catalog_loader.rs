@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use pg::{Diagnose, Diagnostic, Fault, Retry, SqlState};
 
 use crate::{Backend, BackendError, ResultSet, Settings};
 use part::Part;
@@ -85,6 +86,46 @@ pub enum LoadError {
     },
 }
 
+impl Diagnose for LoadError {
+    fn sqlstate(&self) -> SqlState {
+        match self {
+            Self::Query { source, .. } => source.sqlstate(),
+            Self::Malformed { .. } => SqlState::INTERNAL_ERROR,
+            Self::Unsteady { .. } => SqlState::OBJECT_IN_USE,
+            Self::Lease { source, .. } => source.sqlstate(),
+        }
+    }
+
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Query { source, .. } => source.fault(),
+            Self::Malformed { .. } => Fault::Router,
+            Self::Unsteady { .. } => Fault::Backend,
+            Self::Lease { source, .. } => source.fault(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Query { source, .. } => source.retry(),
+            Self::Malformed { .. } => Retry::Never,
+            Self::Unsteady { .. } => Retry::SameSnapshot,
+            Self::Lease { source, .. } => source.retry(),
+        }
+    }
+
+    fn to_diagnostic(&self) -> Diagnostic {
+        match self {
+            // The database that a client asks for may not exist: that is PostgreSQL's to say.
+            Self::Query { source, .. } => source.to_diagnostic(),
+            Self::Lease { source, .. } => source.to_diagnostic(),
+            Self::Malformed { .. } | Self::Unsteady { .. } => {
+                Diagnostic::error(self.sqlstate(), self.to_string())
+            }
+        }
+    }
+}
+
 // === impl CatalogLoader ===
 
 impl CatalogLoader {
@@ -112,7 +153,7 @@ impl CatalogLoader {
         let mut before = fingerprint(backend).await?;
         let mut last_error = None;
         for _ in 0..ATTEMPTS_MAX {
-            let result = self.attempt(backend, &before).await;
+            let result = self.attempt(backend, &before, Place::Alone).await;
             let after = fingerprint(backend).await?;
             let is_steady = after == before;
             before = after;
@@ -129,10 +170,23 @@ impl CatalogLoader {
         }))
     }
 
+    /// Reads everything as the transaction that is open on this backend sees it, its own changes included.
+    ///
+    /// # Errors
+    /// When a query fails; the transaction has failed then.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: the backend is then closed when it is given back.
+    pub async fn load_within(&self, backend: &mut Backend) -> Result<catalog::Catalog, LoadError> {
+        let fingerprint = fingerprint(backend).await?;
+        self.attempt(backend, &fingerprint, Place::Within).await
+    }
+
     async fn attempt(
         &self,
         backend: &mut Backend,
         fingerprint: &Fingerprint,
+        place: Place,
     ) -> Result<catalog::Catalog, LoadError> {
         let key = BuiltinKey {
             shard: backend.shard().clone(),
@@ -143,14 +197,14 @@ impl CatalogLoader {
         let builtin = if let Some(builtin) = cached {
             builtin
         } else {
-            let results = run(backend, "< 16384").await?;
+            let results = run(backend, "< 16384", place).await?;
             let builtin = Arc::new(Part::read(&results, &HashMap::new())?);
             let mut kept = self.builtin.lock();
             kept.retain(|k, _| (&k.shard, &k.database) != (&key.shard, &key.database));
             kept.insert(key, builtin.clone());
             builtin
         };
-        let results = run(backend, ">= 16384").await?;
+        let results = run(backend, ">= 16384", place).await?;
         let own = Part::read(&results, &builtin.volatilities)?;
         let version = self.last_version.fetch_add(1, Ordering::Relaxed) + 1;
         assemble::catalog(&results, &builtin, own, version)
@@ -213,8 +267,7 @@ const QUERIES: [(&str, &str); 14] = [
 ];
 
 /// What makes deparsed text the same whatever the server's defaults are.
-const PRELUDE: [&str; 6] = [
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+const PRELUDE: [&str; 5] = [
     "SET LOCAL search_path = pg_catalog",
     "SET LOCAL quote_all_identifiers = off",
     "SET LOCAL datestyle = 'ISO, YMD'",
@@ -222,22 +275,40 @@ const PRELUDE: [&str; 6] = [
     "SET LOCAL statement_timeout = '60s'",
 ];
 
-async fn run(backend: &mut Backend, which: &str) -> Result<Answers, LoadError> {
-    let mut sql = PRELUDE.join(";");
+/// Where the queries run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a snapshot of their own.
+    Alone,
+    /// In the transaction that is open, which is left as it was.
+    Within,
+}
+
+async fn run(backend: &mut Backend, which: &str, place: Place) -> Result<Answers, LoadError> {
+    let (begin, end) = match place {
+        Place::Alone => ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "COMMIT"),
+        Place::Within => (
+            "SAVEPOINT _kintsugi_catalog",
+            "ROLLBACK TO SAVEPOINT _kintsugi_catalog;RELEASE SAVEPOINT _kintsugi_catalog",
+        ),
+    };
+    let mut sql = format!("{begin};{}", PRELUDE.join(";"));
     for (_, query) in QUERIES {
         sql.push(';');
         sql.push_str(&query.replace("{which}", which));
     }
-    sql.push_str(";COMMIT");
+    sql.push(';');
+    sql.push_str(end);
     let answer = backend.simple(&sql).await;
-    if backend.transaction_status() != wire::backend::TransactionStatus::Idle
-        && !backend.is_poisoned()
-    {
+    let is_open = backend.transaction_status() != wire::backend::TransactionStatus::Idle;
+    if place == Place::Alone && is_open && !backend.is_poisoned() {
         backend.simple("ROLLBACK").await.map_err(failed(backend))?;
     }
     let results = answer.map_err(failed(backend))?;
     let names = QUERIES.iter().map(|(name, _)| *name);
-    let by_name = names.zip(results.into_iter().skip(PRELUDE.len())).collect();
+    let by_name = names
+        .zip(results.into_iter().skip(1 + PRELUDE.len()))
+        .collect();
     Ok(Answers { by_name })
 }
 

@@ -6,17 +6,13 @@
 //! Invariant: [`Settings::effective`] is what `SHOW` would say on one PostgreSQL at this moment, for every setting that
 //! the client touched.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// Names (lower case, as reported by PostgreSQL) and values.
-pub type Values = BTreeMap<String, String>;
+use pool::Settings as Values;
 
 /// The settings of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// What the client asked for at start; `RESET` goes back to it.
-    startup: Arc<Values>,
+    startup: Values,
     /// Now, including `SET LOCAL`.
     current: Layer,
     /// What a rollback restores, outermost first: the transaction's begin, then each savepoint.
@@ -24,10 +20,10 @@ pub struct Settings {
 }
 
 /// Session-level values and the transaction's own above them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Layer {
-    session: Arc<Values>,
-    local: Arc<Values>,
+    session: Values,
+    local: Values,
 }
 
 #[derive(Clone, Debug)]
@@ -40,74 +36,98 @@ struct Saved {
 impl Settings {
     /// The settings of a client that started with `startup`.
     pub fn new(startup: Values) -> Self {
-        let startup = Arc::new(startup);
-        let current = Layer { session: Arc::clone(&startup), local: Arc::default() };
-        Self { startup, current, saved: Vec::new() }
+        let current = Layer {
+            session: startup.clone(),
+            local: Values::empty(),
+        };
+        Self {
+            startup,
+            current,
+            saved: Vec::new(),
+        }
     }
 
     /// Session-level values: what every leased backend must have.
-    pub fn session(&self) -> &Arc<Values> {
+    pub fn session(&self) -> &Values {
         &self.current.session
     }
 
     /// Values of `SET LOCAL`: what a backend enlisted now must have until the transaction ends.
-    pub fn local(&self) -> &Arc<Values> {
+    pub fn local(&self) -> &Values {
         &self.current.local
     }
 
-    /// The value in force, when the client ever set it.
+    /// The value that the client started with.
+    pub fn startup(&self, name: &str) -> Option<&str> {
+        self.startup.value(&name.to_ascii_lowercase())
+    }
+
+    /// The value in force, when the client ever set it. `name` is lower case.
     pub fn effective(&self, name: &str) -> Option<&str> {
         let layer = &self.current;
-        layer.local.get(name).or_else(|| layer.session.get(name)).map(String::as_str)
+        layer
+            .local
+            .value(name)
+            .or_else(|| layer.session.value(name))
     }
 
     /// Notes an accepted `SET` (or `set_config`).
     pub fn set(&mut self, name: &str, value: &str, is_local: bool) {
-        let in_transaction = !self.saved.is_empty();
         if is_local {
-            if in_transaction {
-                Arc::make_mut(&mut self.current.local).insert(name.to_owned(), value.to_owned());
+            if !self.saved.is_empty() {
+                self.current.local = self.current.local.with(name, value);
             }
             return;
         }
-        Arc::make_mut(&mut self.current.session).insert(name.to_owned(), value.to_owned());
-        if self.current.local.contains_key(name) {
-            Arc::make_mut(&mut self.current.local).remove(name);
-        }
+        self.current.session = self.current.session.with(name, value);
+        self.current.local = self.current.local.without(name);
     }
 
     /// Notes `RESET name`: back to the value at start, or to the server's own.
     pub fn reset(&mut self, name: &str) {
-        let session = Arc::make_mut(&mut self.current.session);
-        match self.startup.get(name) {
-            Some(value) => session.insert(name.to_owned(), value.clone()),
-            None => session.remove(name),
+        let lower = name.to_ascii_lowercase();
+        self.current.session = match self.startup.value(&lower) {
+            Some(value) => self.current.session.with(name, value),
+            None => self.current.session.without(name),
         };
-        if self.current.local.contains_key(name) {
-            Arc::make_mut(&mut self.current.local).remove(name);
-        }
+        self.current.local = self.current.local.without(name);
     }
 
     /// Notes `RESET ALL`. PostgreSQL leaves `role` and `session_authorization` alone.
     pub fn reset_all(&mut self) {
-        let mut fresh = (*self.startup).clone();
+        let mut fresh = self.startup.clone();
         for kept in ["role", "session_authorization"] {
-            if let Some(value) = self.current.session.get(kept) {
-                fresh.insert(kept.to_owned(), value.clone());
+            if let Some(value) = self.current.session.value(kept) {
+                fresh = fresh.with(kept, value);
             }
         }
-        self.current = Layer { session: Arc::new(fresh), local: Arc::default() };
+        self.current = Layer {
+            session: fresh,
+            local: Values::empty(),
+        };
+    }
+
+    /// Forgets `SET ROLE` and `SET SESSION AUTHORIZATION`, as `DISCARD ALL` does.
+    pub fn reset_role(&mut self) {
+        let session = &self.current.session;
+        self.current.session = session.without("role").without("session_authorization");
     }
 
     /// A transaction block begins.
     pub fn begin(&mut self) {
         self.saved.clear();
-        self.saved.push(Saved { savepoint: None, layer: self.current.clone() });
+        self.saved.push(Saved {
+            savepoint: None,
+            layer: self.current.clone(),
+        });
     }
 
     /// A savepoint is set.
     pub fn savepoint(&mut self, name: &str) {
-        self.saved.push(Saved { savepoint: Some(name.to_owned()), layer: self.current.clone() });
+        self.saved.push(Saved {
+            savepoint: Some(name.to_owned()),
+            layer: self.current.clone(),
+        });
     }
 
     /// A savepoint is released: its changes stay.
@@ -128,7 +148,7 @@ impl Settings {
     /// The transaction committed: `SET LOCAL` ends.
     pub fn commit(&mut self) {
         self.saved.clear();
-        self.current.local = Arc::default();
+        self.current.local = Values::empty();
     }
 
     /// The transaction rolled back: everything since its begin is undone.
@@ -137,11 +157,13 @@ impl Settings {
             self.current = saved.layer.clone();
         }
         self.saved.clear();
-        self.current.local = Arc::default();
+        self.current.local = Values::empty();
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        self.saved.iter().rposition(|saved| saved.savepoint.as_deref() == Some(name))
+        self.saved
+            .iter()
+            .rposition(|saved| saved.savepoint.as_deref() == Some(name))
     }
 }
 
@@ -150,7 +172,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings::new([("timezone".to_owned(), "UTC".to_owned())].into())
+        Settings::new(Values::new([("timezone", "UTC")]))
     }
 
     #[test]

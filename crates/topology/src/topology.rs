@@ -285,7 +285,8 @@ impl Topology {
         in_schema.or_else(in_database).unwrap_or(self.default_group)
     }
 
-    /// Where a sequence's values come from.
+    /// Where a sequence's values come from. One that the document doesn't declare is drawn from a value at a time, so that its
+    /// `last_value` reads as on one PostgreSQL.
     #[must_use]
     pub fn sequence(&self, database: &str, schema: &str, sequence: &str) -> SequencePlace {
         let declared = self
@@ -294,7 +295,7 @@ impl Topology {
         declared.copied().unwrap_or(SequencePlace {
             group: self.authoritative,
             shard: self.authoritative_shard(),
-            block: SEQUENCE_BLOCK,
+            block: 1,
         })
     }
 

@@ -131,8 +131,14 @@ impl Backend {
         wire::frontend::Message::Query { text: sql }.encode(self.connection.output());
     }
 
-    /// Flushes, then reads up to the next `ReadyForQuery`.
-    pub(super) async fn read_results(&mut self) -> Result<Vec<ResultSet>, BackendError> {
+    /// Flushes, then reads the answer to one simple query that was written before, up to its `ReadyForQuery`.
+    ///
+    /// # Errors
+    /// As [`Backend::simple`].
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: the backend is then closed when it is given back.
+    pub async fn read_results(&mut self) -> Result<Vec<ResultSet>, BackendError> {
         self.flush().await?;
         let mut results = Vec::new();
         let mut current = ResultSet::default();

@@ -1,0 +1,66 @@
+//! `EXPLAIN`: the distributed plan in the router's words, then what each shard says of its part.
+
+use bytes::BytesMut;
+use pg::{Format, oid};
+use plan::{Facts, Plan};
+use wire::backend::{Field, Message};
+
+use crate::executor::{Executor, Ran};
+use crate::{ExecuteError, Request};
+
+impl Executor<'_, '_> {
+    /// Explains a plan. `options` is the client's text up to the statement, such as `EXPLAIN (COSTS off) `; `header` is the distributed
+    /// plan.
+    ///
+    /// # Errors
+    /// What a shard says.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe.
+    pub async fn explain(
+        &mut self,
+        plan: &Plan,
+        facts: Facts,
+        (options, header): (&str, &[String]),
+        request: &Request<'_>,
+    ) -> Result<Ran, ExecuteError> {
+        let computed = vec![Some("0".to_owned()); plan.compute.len()];
+        let shares = self.shares(plan, request, &computed).await?;
+        let mut lines: Vec<String> = header.to_vec();
+        for share in &shares {
+            let place = self.enlist(share.shard).await?;
+            let participant = &mut self.hands.transaction.participants()[place];
+            participant.note(plan.effect, facts);
+            let text = format!("{options}{}", share.text);
+            let request = Request {
+                text: &text,
+                ..*request
+            };
+            let rows = crate::ask::ask_with_request(participant.backend(), &text, &request).await?;
+            lines.push(format!(
+                "  Shard {}",
+                self.hands.environment.shard_name(share.shard)
+            ));
+            let texts = rows
+                .into_iter()
+                .filter_map(|row| row.into_iter().next().flatten());
+            for text in texts {
+                lines.extend(text.lines().map(|line| format!("    {line}")));
+            }
+        }
+        self.say_lines(&lines, request.says_columns);
+        Ok(Ran::Done { tag: None })
+    }
+
+    fn say_lines(&mut self, lines: &[String], says_columns: bool) {
+        let output: &mut BytesMut = self.hands.client.output();
+        if says_columns {
+            let field = Field::computed("QUERY PLAN", oid::TEXT, -1, Format::Text);
+            Message::RowDescription(vec![field]).encode(output);
+        }
+        for line in lines {
+            wire::backend::data_row(output, std::iter::once(Some(line.as_bytes())));
+        }
+        Message::CommandComplete { tag: "EXPLAIN" }.encode(output);
+    }
+}

@@ -1,0 +1,433 @@
+//! Many shards' answers become one.
+//!
+//! ```text
+//!   shares (shard, text) -> sent to all -> answers -> concat | ordered | aggregate | insert order | copies -> client
+//! ```
+//!
+//! Every shard works at the same time; its rows wait in its socket until they are wanted, so nothing piles up here. The command tag is
+//! said when the last shard has ended well. When one fails, the others are cancelled and drained, and one error names it.
+
+mod aggregate;
+mod answer;
+mod rows;
+mod share;
+
+use bytes::{Bytes, BytesMut};
+use pg::{Diagnostic, Format, SqlState};
+use plan::{Bound, Effect, Facts, Merge, Plan, RowWindow, Values as _};
+
+use crate::executor::{Executor, Ran};
+use crate::pump::PumpError;
+use crate::{ExecuteError, Known, Request};
+use answer::{Answer, Event};
+use share::Share;
+
+/// What the router keeps of groups that have to be put in order, in bytes.
+const GROUPS_BYTES_MAX: usize = 64 << 20;
+
+/// The answers of a statement's shards.
+pub(crate) struct Answers {
+    list: Vec<Answer>,
+    columns: Columns,
+}
+
+/// The columns of the rows to come.
+#[derive(Default)]
+pub(crate) struct Columns {
+    types: Vec<pg::Oid>,
+    formats: Vec<Format>,
+}
+
+/// How many rows are left out, and how many are shown.
+pub(crate) struct Window {
+    skip: u64,
+    left: u64,
+}
+
+impl Executor<'_, '_> {
+    /// Runs a plan on its shards and brings one answer to the client.
+    pub(crate) async fn merge(
+        &mut self,
+        plan: &Plan,
+        facts: Facts,
+        request: &Request<'_>,
+        computed: &[Option<String>],
+    ) -> Result<Ran, ExecuteError> {
+        let shares = self.shares(plan, request, computed).await?;
+        let is_together = plan.effect > Effect::Read && shares.len() > 1;
+        if is_together {
+            self.begin_implicit();
+        }
+        let hidden = hidden_columns(&plan.merge);
+        let mut answers = Answers {
+            list: Vec::new(),
+            columns: Columns::default(),
+        };
+        let result = if plan.merge == Merge::Copies {
+            self.copies(&shares, plan, facts, request, &mut answers)
+                .await
+        } else {
+            self.send(&shares, plan, facts, request, hidden, &mut answers)
+                .await?;
+            self.combine(&shares, plan, request, computed, &mut answers)
+                .await
+        };
+        match result {
+            Ok(tag) => {
+                wire::backend::Message::CommandComplete { tag: &tag }
+                    .encode(self.hands.client.output());
+                Ok(Ran::Done {
+                    tag: Some(tag.into()),
+                })
+            }
+            Err(error) => {
+                self.abandon(&mut answers, &error).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends every share to its shard.
+    async fn send(
+        &mut self,
+        shares: &[Share],
+        plan: &Plan,
+        facts: Facts,
+        request: &Request<'_>,
+        hidden: u16,
+        answers: &mut Answers,
+    ) -> Result<(), ExecuteError> {
+        for share in shares {
+            let answer = self
+                .send_one(share, plan.effect, facts, request, hidden)
+                .await?;
+            answers.list.push(answer);
+        }
+        Ok(())
+    }
+
+    async fn send_one(
+        &mut self,
+        share: &Share,
+        effect: Effect,
+        facts: Facts,
+        request: &Request<'_>,
+        hidden: u16,
+    ) -> Result<Answer, ExecuteError> {
+        let crate::Hands {
+            environment,
+            transaction,
+            wanted,
+            ..
+        } = &mut *self.hands;
+        let place = transaction
+            .enlist(environment, share.shard, *wanted)
+            .await?;
+        let participant = &mut transaction.participants()[place];
+        participant.note(effect, facts);
+        let ahead = participant.take_ahead().len();
+        let backend = participant.backend();
+        write_share(backend, &share.text, request, hidden);
+        backend
+            .connection
+            .try_flush()
+            .map_err(PumpError::BackendGone)?;
+        Ok(Answer::new(share.shard, ahead))
+    }
+
+    /// Brings the answers together; the command tag comes back.
+    async fn combine(
+        &mut self,
+        shares: &[Share],
+        plan: &Plan,
+        request: &Request<'_>,
+        computed: &[Option<String>],
+        answers: &mut Answers,
+    ) -> Result<String, ExecuteError> {
+        let hidden = hidden_columns(&plan.merge);
+        self.columns(answers, request, hidden).await?;
+        match &plan.merge {
+            Merge::Concat { window } => {
+                let window = self.window(window, request, computed)?;
+                self.concat(answers, window).await
+            }
+            Merge::Ordered { keys, window, .. } => {
+                let window = self.window(window, request, computed)?;
+                self.ordered(answers, keys, hidden, window).await
+            }
+            Merge::Aggregate(aggregate) => {
+                let window = self.window(&aggregate.window, request, computed)?;
+                self.aggregate(answers, aggregate, window).await
+            }
+            Merge::InsertOrder => self.insert_order(shares, answers).await,
+            Merge::Pass | Merge::Copies => self.concat(answers, Window::all()).await,
+        }
+    }
+
+    /// Every copy does the same, one after the other in the same order for everybody; the first one's answer is shown.
+    async fn copies(
+        &mut self,
+        shares: &[Share],
+        plan: &Plan,
+        facts: Facts,
+        request: &Request<'_>,
+        answers: &mut Answers,
+    ) -> Result<String, ExecuteError> {
+        let mut shown: Option<String> = None;
+        for share in shares {
+            let answer = self.send_one(share, plan.effect, facts, request, 0).await?;
+            answers.list.push(answer);
+            let place = answers.list.len() - 1;
+            if shown.is_none() {
+                self.columns_of(place, answers, request, 0).await?;
+            }
+            let is_first = shown.is_none();
+            let tag = self.rest_of(place, answers, is_first).await?;
+            match &shown {
+                None => shown = Some(tag),
+                Some(first) if *first == tag => {}
+                Some(first) => return Err(differing(share, first, &tag, self).into()),
+            }
+        }
+        Ok(shown.unwrap_or_default())
+    }
+
+    /// Reads one answer to its end; its rows are shown or dropped.
+    async fn rest_of(
+        &mut self,
+        place: usize,
+        answers: &mut Answers,
+        is_shown: bool,
+    ) -> Result<String, ExecuteError> {
+        loop {
+            match answers.list[place].next(self.hands, is_shown).await? {
+                Event::Row(row) if is_shown => self.show(&row).await?,
+                Event::Row(_) | Event::Columns(_) => {}
+                Event::Ended => return Ok(answers.list[place].tag().to_owned()),
+            }
+        }
+    }
+
+    /// Waits for the description of every answer's columns, and tells the client.
+    async fn columns(
+        &mut self,
+        answers: &mut Answers,
+        request: &Request<'_>,
+        hidden: u16,
+    ) -> Result<(), ExecuteError> {
+        for place in 0..answers.list.len() {
+            self.columns_of(place, answers, request, hidden).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the description of one answer's columns; the first one's is told to the client.
+    async fn columns_of(
+        &mut self,
+        place: usize,
+        answers: &mut Answers,
+        request: &Request<'_>,
+        hidden: u16,
+    ) -> Result<(), ExecuteError> {
+        let Some(body) = answers.list[place].columns(self.hands).await? else {
+            return Ok(());
+        };
+        let Ok(wire::backend::Message::RowDescription(mut fields)) =
+            wire::backend::Message::parse(b'T', &body)
+        else {
+            return Err(PumpError::Unexpected { tag: 'T' }.into());
+        };
+        if place > 0 {
+            let is_same = fields.len() == answers.columns.types.len();
+            return if is_same {
+                Ok(())
+            } else {
+                Err(shapes_differ().into())
+            };
+        }
+        answers.columns = Columns {
+            types: fields.iter().map(|field| field.type_oid).collect(),
+            formats: fields.iter().map(|field| field.format).collect(),
+        };
+        fields.truncate(fields.len().saturating_sub(usize::from(hidden)));
+        if request.says_columns {
+            let output = self.hands.client.output();
+            wire::backend::Message::RowDescription(fields).encode(output);
+        }
+        Ok(())
+    }
+
+    /// A row of a shard goes to the client as it is.
+    pub(crate) async fn show(&mut self, row: &Bytes) -> Result<(), ExecuteError> {
+        wire::Frame {
+            tag: b'D',
+            body: row.clone(),
+        }
+        .encode(self.hands.client.output());
+        self.relieve().await
+    }
+
+    /// Lets the client catch up, so that nothing piles up here.
+    pub(crate) async fn relieve(&mut self) -> Result<(), ExecuteError> {
+        if self.hands.client.output().len() >= crate::pump::FLUSH_SIZE {
+            self.hands
+                .client
+                .flush()
+                .await
+                .map_err(|_closed| PumpError::ClientGone)?;
+        }
+        Ok(())
+    }
+
+    fn window(
+        &self,
+        window: &RowWindow,
+        request: &Request<'_>,
+        computed: &[Option<String>],
+    ) -> Result<Window, ExecuteError> {
+        let known = Known {
+            request,
+            computed,
+            asked: &[],
+        };
+        let rows = |bound: &Option<Bound>| bound.as_ref().map_or(Ok(None), |b| rows_of(b, &known));
+        let skip = rows(&window.offset)?.unwrap_or(0);
+        let left = rows(&window.limit)?.unwrap_or(u64::MAX);
+        Ok(Window { skip, left })
+    }
+
+    /// After a failure: whatever still runs is cancelled and read to its end, so that the connections can be used again.
+    async fn abandon(&mut self, answers: &mut Answers, error: &ExecuteError) {
+        self.hands.transaction.fail();
+        if error.is_client_gone() {
+            // The connections are dropped as they are: their pool cancels what runs.
+            return;
+        }
+        for answer in &mut answers.list {
+            if !answer.is_over() {
+                answer.cancel(self.hands).await;
+            }
+        }
+    }
+}
+
+impl Window {
+    pub(crate) fn all() -> Self {
+        Self {
+            skip: 0,
+            left: u64::MAX,
+        }
+    }
+
+    /// Whether the next row is shown.
+    pub(crate) fn takes(&mut self) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        let takes = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        takes
+    }
+}
+
+/// The number of rows that a bound means; `None` for no bound.
+fn rows_of(bound: &Bound, known: &Known<'_>) -> Result<Option<u64>, Diagnostic> {
+    let n = match bound {
+        Bound::Rows(rows) => return Ok(Some(*rows)),
+        Bound::Param(n) => known.param(*n),
+    };
+    let Some(bytes) = n.and_then(|value| value.bytes.map(|bytes| (bytes, value.is_binary))) else {
+        return Ok(None);
+    };
+    let number = match bytes {
+        (bytes, true) => match *bytes {
+            [a, b] => Some(i64::from(i16::from_be_bytes([a, b]))),
+            [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),
+            _ => <[u8; 8]>::try_from(bytes).ok().map(i64::from_be_bytes),
+        },
+        (bytes, false) => std::str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| text.trim().parse().ok()),
+    };
+    // A negative bound is PostgreSQL's error, and every shard has raised it before this is asked.
+    Ok(number.and_then(|number| u64::try_from(number).ok()))
+}
+
+fn hidden_columns(merge: &Merge) -> u16 {
+    match merge {
+        Merge::Ordered { hidden, .. } => *hidden,
+        Merge::Aggregate(aggregate) => aggregate.hidden,
+        Merge::Pass | Merge::Concat { .. } | Merge::InsertOrder | Merge::Copies => 0,
+    }
+}
+
+/// Writes a shard's share in the protocol that the client used. Hidden columns come as text unless one format stands for all.
+fn write_share(backend: &mut pool::Backend, text: &str, request: &Request<'_>, hidden: u16) {
+    backend.expect_ready();
+    let output = backend.connection.output();
+    let Some(bind) = request.bind else {
+        return wire::frontend::Message::Query { text }.encode(output);
+    };
+    wire::frontend::parse(output, "", text, request.types);
+    let count = bind.parameter_count();
+    let parameter_formats: Vec<_> = (0..count).map(|i| bind.parameter_formats.of(i)).collect();
+    let parameters: Vec<_> = bind.parameters().collect();
+    let mut result_formats: Vec<_> = bind.result_formats.iter().collect();
+    if result_formats.len() > 1 {
+        result_formats.extend(std::iter::repeat_n(Format::Text, usize::from(hidden)));
+    }
+    let parts = wire::frontend::BindParts {
+        portal: "",
+        statement: "",
+        parameter_formats: &parameter_formats,
+        parameters: &parameters,
+        result_formats: &result_formats,
+    };
+    wire::frontend::bind(output, &parts);
+    let target = wire::frontend::Target::Portal;
+    wire::frontend::Message::Describe { target, name: "" }.encode(output);
+    wire::frontend::Message::Execute {
+        portal: "",
+        rows_max: 0,
+    }
+    .encode(output);
+    wire::frontend::Message::Sync.encode(output);
+}
+
+/// A row without its trailing hidden columns.
+pub(crate) fn cut(row: &Bytes, hidden: u16, out: &mut BytesMut) {
+    let Ok(row) = wire::backend::DataRow::unchecked(row) else {
+        return;
+    };
+    let shown = row.len().saturating_sub(usize::from(hidden));
+    let columns: Vec<_> = row.columns().take(shown).collect();
+    wire::backend::data_row(out, columns.into_iter());
+}
+
+/// The tags of several shards as one: their counts are added.
+pub(crate) fn sum_tags<'t>(tags: impl IntoIterator<Item = &'t str>) -> String {
+    let (mut first, mut total) = (None, 0);
+    for tag in tags {
+        total += wire::tag::rows(tag).unwrap_or(0);
+        first.get_or_insert(tag);
+    }
+    wire::tag::with_rows(first.unwrap_or_default(), total)
+}
+
+fn differing(share: &Share, first: &str, tag: &str, executor: &Executor<'_, '_>) -> Diagnostic {
+    let shard = executor.hands.environment.shard_name(share.shard);
+    let message = "the copies of a reference table differ";
+    Diagnostic::error(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .detail(format!(
+            "The first copy answered \"{first}\", shard {shard} \"{tag}\"; nothing was changed."
+        ))
+        .hint("Compare the table on its shards; somebody wrote to one of them directly.")
+}
+
+fn shapes_differ() -> Diagnostic {
+    let message = "shards answered with different columns";
+    Diagnostic::error(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(
+        "The table's definition differs between shards; a definition may be under way. Try again.",
+    )
+}

@@ -1,0 +1,111 @@
+//! What a session keeps of statements: shapes with their plans, prepared statements, portals.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::{Bytes, BytesMut};
+use pg::{Diagnostic, Format, Oid};
+use pool::StatementId;
+use wire::frontend::Bind;
+
+use crate::cache::Setting;
+
+/// A planned statement, shared by every session that sends its shape.
+#[derive(Debug)]
+pub struct Shaped {
+    /// Its number on backends, when it is prepared there.
+    pub id: StatementId,
+    /// The text that it was planned from.
+    pub text: Arc<str>,
+    /// That text's tree; `None` for an empty text.
+    pub statement: Option<sql::ast::Statement>,
+    /// The text's literals, where the plan may name them; only of prepared statements.
+    pub lifted: Option<sql::Lifted>,
+    /// What to do.
+    pub action: Action,
+    /// What the plan depends on besides the text.
+    pub setting: Arc<Setting>,
+    /// Types of its parameters and columns; only of prepared statements.
+    pub description: OnceLock<Arc<Description>>,
+}
+
+/// What is done with a statement.
+#[derive(Debug)]
+pub enum Action {
+    /// It runs on shards.
+    Run(Box<plan::Planned>),
+    /// The session itself does it: transaction control, settings, prepared statements, cursors ...
+    Command,
+    /// It is refused.
+    Refuse(Box<Diagnostic>),
+}
+
+/// What PostgreSQL said a statement takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// Types of the parameters.
+    pub parameters: Vec<Oid>,
+    /// The body of `RowDescription`, formats all text; `None` when no rows come.
+    pub row: Option<Bytes>,
+}
+
+/// A statement that the client prepared.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Its plan.
+    pub shaped: Arc<Shaped>,
+    /// Parameter types as the client declared them.
+    pub declared: Arc<[Oid]>,
+    /// What the client may have been told.
+    pub description: Arc<Description>,
+}
+
+/// A statement with its parameters.
+#[derive(Clone, Debug)]
+pub struct Portal {
+    /// The statement.
+    pub prepared: Prepared,
+    /// The body of the client's `Bind`.
+    pub bind: Bytes,
+    /// It lives on a backend, under the client's name, on this shard.
+    pub shard: Option<topology::ShardId>,
+    /// It has been run to its end.
+    pub is_done: bool,
+}
+
+// === impl Description ===
+
+impl Description {
+    /// Writes `ParameterDescription` and then `RowDescription` or `NoData`.
+    pub fn write_statement(&self, out: &mut BytesMut) {
+        let types = self.parameters.clone();
+        wire::backend::Message::ParameterDescription { types }.encode(out);
+        self.write_row(out, |_| Format::Text);
+    }
+
+    /// Writes `RowDescription`, each column in its format, or `NoData`.
+    pub fn write_row(&self, out: &mut BytesMut, format: impl Fn(usize) -> Format) {
+        let Some(body) = &self.row else {
+            return wire::backend::Message::NoData.encode(out);
+        };
+        if let Ok(wire::backend::Message::RowDescription(mut fields)) =
+            wire::backend::Message::parse(b'T', body)
+        {
+            for (index, field) in fields.iter_mut().enumerate() {
+                field.format = format(index);
+            }
+            wire::backend::Message::RowDescription(fields).encode(out);
+        }
+    }
+}
+
+// === impl Portal ===
+
+impl Portal {
+    /// The client's `Bind`.
+    pub fn bind(&self) -> Bind<'_> {
+        match wire::frontend::Message::parse(b'B', &self.bind) {
+            Ok(wire::frontend::Message::Bind(bind)) => bind,
+            _ => unreachable!("a portal is made from a Bind that was read before"),
+        }
+    }
+}
