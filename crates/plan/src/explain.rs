@@ -3,6 +3,7 @@
 
 use topology::{ShardId, Topology};
 
+use crate::copy::{CopyIn, CopySource, CopyValue};
 use crate::plan::{
     Aggregate, AggregateColumn, Bound, Compute, Effect, KeySource, KeyTerm, Merge, MergeKey, Part,
     Plan, Route, RowWindow, Target, Text, Tier,
@@ -27,7 +28,7 @@ pub fn explain(plan: &Plan, topology: &Topology) -> Vec<String> {
         indented(line);
     }
     match &plan.text {
-        Text::Verbatim => {}
+        Text::Verbatim | Text::CopyIn(_) => {}
         Text::Edited(parts) => indented(format!("Shard Query: {}", joined(parts))),
         Text::Rows { head, rows, tail } => {
             indented(format!(
@@ -41,11 +42,43 @@ pub fn explain(plan: &Plan, topology: &Topology) -> Vec<String> {
             }
         }
     }
+    if let Text::CopyIn(copy) = &plan.text {
+        copied(copy).into_iter().for_each(&mut indented);
+    }
     for reason in &plan.reasons {
         indented(format!("Why: {reason}"));
     }
     for notice in &plan.notices {
         indented(format!("Notice: {}", notice.message));
+    }
+    lines
+}
+
+fn copied(copy: &CopyIn) -> Vec<String> {
+    let mut lines = vec![format!("Shard Query: {}", joined(&copy.statement))];
+    for key in copy.place.iter().flat_map(|place| &place.columns) {
+        lines.push(match key.source {
+            CopySource::Field(field) => format!("Key: {} is field {}", key.column, field + 1),
+            CopySource::Added(field) => format!("Key: {} is added field {}", key.column, field + 1),
+        });
+    }
+    for added in &copy.added {
+        let value = match added.value {
+            CopyValue::Computed(index) => format!("${{{index}}}"),
+            CopyValue::Draw { sequence } => format!("next value of sequence {sequence}"),
+        };
+        lines.push(format!("Added: {} = {value}", added.column));
+    }
+    if !copy.steady.is_empty() {
+        let fields: Vec<String> = copy
+            .steady
+            .iter()
+            .map(|field| (field + 1).to_string())
+            .collect();
+        lines.push(format!(
+            "No word for a moment in field {}",
+            fields.join(", ")
+        ));
     }
     lines
 }
@@ -58,6 +91,7 @@ fn headline(plan: &Plan, topology: &Topology) -> String {
         Merge::Aggregate(_) => "Gather Aggregate",
         Merge::InsertOrder => "Gather Rows",
         Merge::Copies => "Every Copy",
+        Merge::CopyOut { .. } => "Gather Copy",
     };
     let tier = match plan.tier {
         Tier::PassThrough => "pass-through",
@@ -196,6 +230,10 @@ fn source(source: &KeySource) -> String {
 fn merge(merge: &Merge) -> Vec<String> {
     match merge {
         Merge::Pass | Merge::InsertOrder | Merge::Copies => Vec::new(),
+        Merge::CopyOut { has_header, .. } => has_header
+            .then(|| "Header: once".to_owned())
+            .into_iter()
+            .collect(),
         Merge::Concat { window } => bounds(window),
         Merge::Ordered {
             keys: sort,

@@ -9,6 +9,7 @@
 
 mod compute;
 mod context;
+mod copy;
 mod ddl;
 mod equality;
 mod error;
@@ -28,6 +29,9 @@ mod volatile;
 mod write;
 
 pub use context::{Context, Fanout, Settings, TransactionMode};
+pub use copy::{
+    CopyAdded, CopyFormat, CopyIn, CopyKey, CopyNull, CopyPlace, CopySource, CopyValue,
+};
 pub use error::PlanError;
 pub use evaluate::{
     Ask, EvaluateError, Evaluated, ShardList, evaluate, evaluate_rows, shard_of_row,

@@ -252,6 +252,8 @@ pub enum Text {
         /// After the rows.
         tail: Vec<Part>,
     },
+    /// Rows that stream in are read on their way; each goes to its own shard ([`Target::Rows`]) or all go to all.
+    CopyIn(Box<crate::CopyIn>),
 }
 
 /// A piece of an edited text.
@@ -297,6 +299,13 @@ pub enum Merge {
     InsertOrder,
     /// Every copy did the same: one answer is shown, the tags must agree.
     Copies,
+    /// Copied rows of all shards in any order, tags added up.
+    CopyOut {
+        /// Each shard begins with a header line; the first one is shown.
+        has_header: bool,
+        /// Each shard's data has a binary header and trailer; they are shown once.
+        is_binary: bool,
+    },
 }
 
 /// `LIMIT` and `OFFSET` as applied by the router.

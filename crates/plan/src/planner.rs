@@ -3,7 +3,7 @@
 use sql::ast::{Body, Span, Statement};
 
 use crate::write::{self, Written};
-use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, ddl};
+use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, copy, ddl};
 
 /// Plans a statement. `source` is the text that it was parsed from. `EXPLAIN`, `PREPARE` and `DECLARE` give the plan
 /// of the statement inside; transaction control and `SET` are the session's own and are not planned.
@@ -42,6 +42,9 @@ pub fn plan_body(
         Body::Update(update) => write::update(&written, update),
         Body::Delete(delete) => write::delete(&written, delete),
         Body::Merge(merge) => write::merge(&written, merge),
+        Body::Copy(copy) => copy::plan(&written, copy, &|inner, span| {
+            plan_body(inner, (source, span), context)
+        }),
         Body::Ddl(definition) => ddl::plan(context, definition),
         Body::Truncate {
             tables,

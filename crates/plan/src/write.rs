@@ -7,7 +7,7 @@
 
 mod change;
 mod conflict;
-mod default;
+pub(crate) mod default;
 mod insert;
 mod key;
 mod select;
@@ -31,7 +31,8 @@ use crate::{Context, PlanError, UnsupportedId, refuse};
 use text::Edits;
 
 pub(crate) use change::{delete, merge, update};
-pub(crate) use insert::plan as insert;
+pub(crate) use insert::{Policy, plan as insert};
+pub(crate) use text::find_words;
 
 /// A statement with its text.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ pub(crate) struct Written<'a> {
 
 /// Where the rows of the written table are.
 #[derive(Clone, Debug)]
-enum Goal {
+pub(crate) enum Goal {
     /// All on one shard.
     Alone(ShardId),
     /// On the session's own backend.
@@ -131,7 +132,7 @@ fn goal(cx: &Context<'_>, relation: &Relation) -> Result<Goal, PlanError> {
 }
 
 /// A plan that sends the client's own text to one shard.
-fn verbatim(route: Route, reason: impl Into<String>) -> Planned {
+pub(crate) fn verbatim(route: Route, reason: impl Into<String>) -> Planned {
     Planned {
         plan: Plan {
             tier: Tier::PassThrough,
@@ -152,7 +153,7 @@ fn verbatim(route: Route, reason: impl Into<String>) -> Planned {
 }
 
 /// A plan for the session's own backend.
-fn temporary() -> Planned {
+pub(crate) fn temporary() -> Planned {
     let mut planned = verbatim(
         Route::Authority,
         "the table is temporary and lives on the session's own backend",
@@ -172,7 +173,7 @@ fn temporary() -> Planned {
 /// # Errors
 ///
 /// The sequences are elsewhere.
-fn draw_unseen(
+pub(crate) fn draw_unseen(
     written: &Written<'_>,
     shard: ShardId,
     draws_default: bool,
@@ -235,4 +236,51 @@ fn copied(
         }
     }
     select::broadcast(written, shards, &edits, computes, facts)
+}
+
+/// Where the rows are that a `COPY ... FROM` writes, and the table.
+///
+/// # Errors
+///
+/// There is none, or it can't be written through the router.
+pub(crate) fn goal_of<'a>(
+    written: &Written<'a>,
+    table: &ast::TableRef,
+) -> Result<(Goal, Option<&'a Relation>), PlanError> {
+    let subject = Subject::find(written, table)?;
+    Ok((subject.goal, subject.relation))
+}
+
+/// Where the rows are that a `COPY ... TO` reads.
+///
+/// # Errors
+///
+/// There is no such table.
+pub(crate) fn read_goal(written: &Written<'_>, table: &ast::TableRef) -> Result<Goal, PlanError> {
+    let relation = match place::resolve(written.cx, &table.name, written.source)? {
+        Named::Temporary => return Ok(Goal::Temporary),
+        Named::Known(relation) => relation,
+    };
+    let authority = Goal::Alone(written.cx.topology.authoritative_shard());
+    Ok(match place::place(written.cx, relation)? {
+        Place::Sharded(sharded) => Goal::Sharded(sharded),
+        Place::Reference(reference) => Goal::Copies(reference.shards.clone()),
+        Place::Copies(shards) => Goal::Copies(shards),
+        Place::Shard(shard) => Goal::Alone(shard),
+        // PostgreSQL says that a view can't be copied.
+        Place::Catalog | Place::Temporary | Place::View => authority,
+    })
+}
+
+/// Checks the triggers that new rows fire.
+///
+/// # Errors
+///
+/// One could look at other rows, or make copies differ.
+pub(crate) fn check_insert_triggers(
+    cx: &Context<'_>,
+    goal: &Goal,
+    relation: &Relation,
+) -> Result<(), PlanError> {
+    trigger::check(cx, goal, relation, trigger::INSERT)
 }

@@ -323,4 +323,8 @@ refusals! {
         "OVERRIDING USER VALUE for a column that is listed"
         "the listed value would have to be taken out of the statement"
         "Leave the identity column out of the list"
+    CopyQuery SeveralShards "copy-query"
+        "COPY of a query whose rows the router would have to work on"
+        "copied rows pass the router as they are"
+        "Copy the table, or run the query as a SELECT"
 }

@@ -11,7 +11,7 @@ use crate::volatile::{self, Finding, What};
 
 /// How a column's default is given.
 #[derive(Clone, Debug)]
-pub(super) enum DefaultPlan {
+pub(crate) enum DefaultPlan {
     /// The shard gives it.
     Leave,
     /// NULL: there is none.
@@ -31,21 +31,21 @@ pub(super) enum DefaultPlan {
 
 /// A default expression.
 #[derive(Clone, Debug)]
-pub(super) struct DefaultExpression {
+pub(crate) struct DefaultExpression {
     /// `SELECT ` and the expression.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The expression as a tree.
-    pub(super) expr: ast::Expr,
+    pub(crate) expr: ast::Expr,
     /// Where the expression lies in the text.
-    pub(super) span: ast::Span,
+    pub(crate) span: ast::Span,
     /// What in it depends on where and when it is computed.
-    pub(super) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 const BEFORE: &str = "SELECT ";
 
 /// How the default of `column` is given under `policy`. A key's is always known.
-pub(super) fn plan(cx: &Context<'_>, column: &Column, policy: Policy, is_key: bool) -> DefaultPlan {
+pub(crate) fn plan(cx: &Context<'_>, column: &Column, policy: Policy, is_key: bool) -> DefaultPlan {
     if let Some(identity) = column.identity {
         return DefaultPlan::Draw {
             sequence: identity.sequence,
@@ -115,7 +115,7 @@ fn expression(cx: &Context<'_>, sql: &str) -> Option<DefaultExpression> {
 
 impl Policy {
     /// Whether a finding of this kind is computed before the statement.
-    pub(super) fn computes(self, what: What) -> bool {
+    pub(crate) fn computes(self, what: What) -> bool {
         match what {
             What::NextVal(_)
             | What::CurrVal(_)

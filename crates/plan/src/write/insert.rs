@@ -28,7 +28,7 @@ use crate::{PlanError, UnsupportedId, refuse};
 
 /// How much of a statement has to be computed before a shard sees it; each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Policy {
+pub(crate) enum Policy {
     /// Sequences: one shard does the rest.
     OneShard,
     /// What is one value for the whole statement: rows go to several shards.

@@ -126,7 +126,7 @@ fn trimmed(text: &str, span: Span) -> Span {
 }
 
 /// Where the words stand side by side, outside of parentheses, at or after `from`.
-pub(super) fn find_words(
+pub(crate) fn find_words(
     text: &str,
     from: u32,
     words: &[&str],

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
 mod fixture;
+mod pagila;
 mod scene;
 
 use std::path::{Path, PathBuf};

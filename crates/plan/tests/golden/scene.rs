@@ -8,9 +8,12 @@ use crate::fixture::{Fixture, types_named};
 const STOREFRONT: &str = include_str!("../../../../examples/storefront/schema.sql");
 const STOREFRONT_TOPOLOGY: &str = include_str!("../../../../examples/storefront/topology.json");
 
+const PAGILA_TOPOLOGY: &str = include_str!("pagila.json");
+
 /// Catalog, topology and session.
 pub(crate) struct Scene {
     fixture: Fixture,
+    database: &'static str,
     topology: Topology,
     params: Vec<Oid>,
     path: Vec<String>,
@@ -24,7 +27,8 @@ impl Default for Scene {
         fixture.run(STOREFRONT);
         Self {
             fixture,
-            topology: topology(2),
+            database: "storefront",
+            topology: topology(STOREFRONT_TOPOLOGY, 2),
             params: Vec::new(),
             path: vec!["pg_catalog".to_owned(), "public".to_owned()],
             temporary: Vec::new(),
@@ -34,11 +38,29 @@ impl Default for Scene {
 }
 
 impl Scene {
+    /// An empty database with Pagila's topology, and the search path of a dump.
+    pub(crate) fn pagila() -> Self {
+        Self {
+            fixture: Fixture::new("pagila"),
+            database: "pagila",
+            topology: topology(PAGILA_TOPOLOGY, 2),
+            params: Vec::new(),
+            path: vec!["pg_catalog".to_owned()],
+            temporary: Vec::new(),
+            default_group: None,
+        }
+    }
+
+    /// Runs definitions.
+    pub(crate) fn run(&mut self, text: &str) {
+        self.fixture.run(text);
+    }
+
     /// Follows a directive.
     pub(crate) fn set(&mut self, directive: &str) {
         let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
         match word {
-            "shards" => self.topology = topology(rest.parse().unwrap()),
+            "shards" => self.topology = topology(STOREFRONT_TOPOLOGY, rest.parse().unwrap()),
             "params" => self.params = types_named(rest),
             "path" => self.path = rest.split_whitespace().map(str::to_owned).collect(),
             "temporary" => self.temporary = rest.split_whitespace().map(str::to_owned).collect(),
@@ -58,7 +80,7 @@ impl Scene {
         let context = plan::Context {
             catalog: &self.fixture.catalog,
             topology: &self.topology,
-            database: "storefront",
+            database: self.database,
             search_path: &self.path,
             temporary: &self.temporary,
             param_types: &self.params,
@@ -106,11 +128,11 @@ fn facts(facts: plan::Facts) -> String {
     words.join(", ")
 }
 
-fn topology(shards: usize) -> Topology {
+fn topology(document: &str, shards: usize) -> Topology {
     let names: Vec<String> = (1..=shards)
         .map(|number| format!("store-{number}"))
         .collect();
-    let read = topology::Document::read(STOREFRONT_TOPOLOGY).unwrap_or_else(|m| panic!("{m:?}"));
+    let read = topology::Document::read(document).unwrap_or_else(|m| panic!("{m:?}"));
     let mut document = read.document;
     document.spread_evenly(&names);
     let configured = names
