@@ -3,8 +3,8 @@
 //!
 //! [`Commit`] is the protocol without I/O: events in, effects out, both printable. The decision is
 //! the COMMIT of one participant, the decider, whose own transaction holds the decision row; so the
-//! invariant is: **a participant is committed after its PREPARE only when a commit row is durable on
-//! the decider's shard, and rolled back only when none can ever become so.**
+//! invariant is: **a participant is committed after its PREPARE only when a commit row is durable
+//! on the decider's shard, and rolled back only when none can ever become so.**
 //!
 //! Read first: [`Commit`] (states and diagram), [`Gid`] (what a prepared transaction's name tells a
 //! stranger), [`Step`] (every instant at which a router may be killed). The page

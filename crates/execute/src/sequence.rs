@@ -1,10 +1,11 @@
-//! Sequences: every value comes from the authoritative shard, outside of any client's transaction, so
-//! that it is drawn once whatever becomes of the statement, as in PostgreSQL.
+//! Sequences: every value comes from the authoritative shard, outside of any client's transaction,
+//! so that it is drawn once whatever becomes of the statement, as in PostgreSQL.
 //!
-//! Where the topology allows it, values are fetched in blocks. The invariant: **a value is handed out at
-//! most once**: a block belongs to one router's memory from the moment that the sequence has moved past
-//! it; what is lost with the router is a gap. As with PostgreSQL's own `CACHE`, routers may hand out values
-//! in another order than they were drawn; within a session they only go up (or down).
+//! Where the topology allows it, values are fetched in blocks. The invariant: **a value is handed
+//! out at most once**: a block belongs to one router's memory from the moment that the sequence has
+//! moved past it; what is lost with the router is a gap. As with PostgreSQL's own `CACHE`, routers
+//! may hand out values in another order than they were drawn; within a session they only go up (or
+//! down).
 //!
 //! What a session remembers (`currval`, `lastval`) is in [`SessionSequences`].
 
@@ -74,8 +75,9 @@ pub enum Source<'a> {
         /// How long to wait for a free connection.
         wait: Duration,
     },
-    /// On this connection to the authoritative shard, within its transaction: for a sequence that was made
-    /// or changed in it, and for a session that holds the one connection there is. Never from a block.
+    /// On this connection to the authoritative shard, within its transaction: for a sequence that
+    /// was made or changed in it, and for a session that holds the one connection there is. Never
+    /// from a block.
     Transaction(&'a mut Backend),
 }
 
@@ -113,7 +115,8 @@ impl Sequences {
         Self::default()
     }
 
-    /// Draws `count` values, in order. With a `block` of more than 1, as many are fetched at a time.
+    /// Draws `count` values, in order. With a `block` of more than 1, as many are fetched at a
+    /// time.
     ///
     /// # Errors
     /// See [`SequenceError`]. Values that were drawn in vain are gaps.
@@ -195,8 +198,9 @@ impl Sequences {
         (kept.drain(..wanted).collect(), generation)
     }
 
-    /// Keeps what is left of a fetch, unless blocks were forgotten meanwhile. Of two fetches at once the
-    /// later one's rest is kept, so that no session is given a value behind one that it has seen.
+    /// Keeps what is left of a fetch, unless blocks were forgotten meanwhile. Of two fetches at
+    /// once the later one's rest is kept, so that no session is given a value behind one that it
+    /// has seen.
     fn keep(&self, key: Key, generation: u64, rest: VecDeque<i64>) {
         let mut held = self.held.lock();
         let (Some(first), Some(last)) = (rest.front().copied(), rest.back().copied()) else {

@@ -1,5 +1,5 @@
-//! The thin shell around [`Commit`]: sends what it wants sent, all of a list at once, and feeds it what
-//! came back.
+//! The thin shell around [`Commit`]: sends what it wants sent, all of a list at once, and feeds it
+//! what came back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +37,12 @@ pub struct Committer {
 /// How long a client is kept waiting for what can only be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For the second phase on a shard that doesn't do it; after that the client is told of the commit,
-    /// with a warning.
+    /// For the second phase on a shard that doesn't do it; after that the client is told of the
+    /// commit, with a warning.
     pub finish: Duration,
     /// For what a lost decider decided; after that the client is told that it isn't known (08007).
-    /// Far less than [`crate::recovery::Timing::retention`], so that the decision row is still there.
+    /// Far less than [`crate::recovery::Timing::retention`], so that the decision row is still
+    /// there.
     pub settle: Duration,
 }
 
@@ -59,8 +60,8 @@ pub struct Enlisted<'a> {
 /// A transaction that was committed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// For the client: what deferred triggers raised, and a warning for each shard whose second phase is
-    /// delayed.
+    /// For the client: what deferred triggers raised, and a warning for each shard whose second
+    /// phase is delayed.
     pub notices: Vec<Diagnostic>,
 }
 
@@ -102,17 +103,18 @@ impl Default for Patience {
 // === impl Committer ===
 
 impl Committer {
-    /// Commits a transaction on all of its shards, or on none. Afterwards every connection is outside a
-    /// transaction, or lost; after an error those that had prepared are cleaned before their next
-    /// lease, since settings that the client made within the transaction outlive its PREPARE there.
+    /// Commits a transaction on all of its shards, or on none. Afterwards every connection is
+    /// outside a transaction, or lost; after an error those that had prepared are cleaned before
+    /// their next lease, since settings that the client made within the transaction outlive its
+    /// PREPARE there.
     ///
     /// # Errors
-    /// See [`CommitError`]. With [`CommitError::Unknown`] it isn't known whether it was committed; with
-    /// all others nothing of it is left.
+    /// See [`CommitError`]. With [`CommitError::Unknown`] it isn't known whether it was committed;
+    /// with all others nothing of it is left.
     ///
     /// # Cancel safety
-    /// Not cancel safe: dropped, it leaves the outcome to recovery, and the connections are closed. The
-    /// client's own cancel must not be sent to a shard meanwhile.
+    /// Not cancel safe: dropped, it leaves the outcome to recovery, and the connections are closed.
+    /// The client's own cancel must not be sent to a shard meanwhile.
     pub async fn commit(&self, shards: &mut [Enlisted<'_>]) -> Result<Committed, CommitError> {
         let roster = shards.iter().map(|shard| Participant {
             wrote: shard.wrote,
@@ -421,8 +423,8 @@ impl Notes {
 
 // === free functions ===
 
-/// COMMIT PREPARED as durable as PREPARE was; it takes the session's level, so that one is raised for
-/// it where the client lowered it.
+/// COMMIT PREPARED as durable as PREPARE was; it takes the session's level, so that one is raised
+/// for it where the client lowered it.
 async fn commit_prepared(backend: &mut Backend, sql: &str, level: &str) -> Exchange {
     if !statement::is_weak(level) {
         return Exchange::run(backend, sql).await;
@@ -439,9 +441,9 @@ async fn commit_prepared(backend: &mut Backend, sql: &str, level: &str) -> Excha
     done
 }
 
-/// What an answer means. A COMMIT or PREPARE of a failed transaction answers ROLLBACK without an error;
-/// an error that ends the connection tells nothing of what was done before; and a warning after the
-/// decision row was inserted tells that the commit may not be on a standby yet.
+/// What an answer means. A COMMIT or PREPARE of a failed transaction answers ROLLBACK without an
+/// error; an error that ends the connection tells nothing of what was done before; and a warning
+/// after the decision row was inserted tells that the commit may not be on a standby yet.
 fn reply(request: Request, answer: &Exchange) -> Reply {
     match &answer.error {
         Some(error) if error.is_fatal() => return Reply::Lost,

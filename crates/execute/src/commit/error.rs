@@ -11,8 +11,8 @@ use super::machine::Request;
 /// A commit that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Two shards hold what can't be prepared (temporary tables, LISTEN, NOTIFY ...). Everything was
-    /// rolled back.
+    /// Two shards hold what can't be prepared (temporary tables, LISTEN, NOTIFY ...). Everything
+    /// was rolled back.
     #[error("shards {} and {} can both not be prepared", shards[0], shards[1])]
     Unpreparable {
         /// Their uids.
@@ -29,8 +29,8 @@ pub enum CommitError {
         #[source]
         failure: Failure,
     },
-    /// The connection was lost while the commit was decided, and what was decided could not be found
-    /// out in time. Recovery goes on; the client has to look.
+    /// The connection was lost while the commit was decided, and what was decided could not be
+    /// found out in time. Recovery goes on; the client has to look.
     #[error("connection to shard {shard} was lost during COMMIT, and the outcome is not known")]
     Unknown {
         /// Its uid.

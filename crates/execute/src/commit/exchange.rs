@@ -1,6 +1,6 @@
-//! One simple query of the router's own, read whole. Unlike [`pool::Backend::simple`] it keeps notices,
-//! by statement: a deferred trigger's belong to the client, and a warning of COMMIT tells that its
-//! wait for a standby was broken off.
+//! One simple query of the router's own, read whole. Unlike [`pool::Backend::simple`] it keeps
+//! notices, by statement: a deferred trigger's belong to the client, and a warning of COMMIT tells
+//! that its wait for a standby was broken off.
 
 use pg::Diagnostic;
 use pool::{Backend, BackendError};

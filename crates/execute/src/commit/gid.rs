@@ -229,8 +229,8 @@ impl fmt::Display for PreparedName {
     }
 }
 
-/// A shard's uid in ASCII letters, digits, `.`, `-`, `_` and `%`: bytes other than these are written as
-/// `%` and two hexadecimal digits. So it is the same in every encoding of a client.
+/// A shard's uid in ASCII letters, digits, `.`, `-`, `_` and `%`: bytes other than these are
+/// written as `%` and two hexadecimal digits. So it is the same in every encoding of a client.
 #[must_use]
 pub fn write_uid(uid: &str) -> String {
     let mut text = String::with_capacity(uid.len());

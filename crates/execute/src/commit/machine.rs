@@ -31,9 +31,9 @@ pub struct Participant {
 /// ```
 ///
 /// The order is what makes it safe: every other writer is prepared before the decider is asked to
-/// decide; nothing is committed after its PREPARE before the decision is known to be durable; nothing
-/// is rolled back after its PREPARE unless the decider refused, or an abort row is durable in the
-/// place where the commit row would have to be.
+/// decide; nothing is committed after its PREPARE before the decision is known to be durable;
+/// nothing is rolled back after its PREPARE unless the decider refused, or an abort row is durable
+/// in the place where the commit row would have to be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commit {
     participants: Vec<Participant>,
@@ -405,7 +405,8 @@ impl Commit {
 fn after(request: Request, reply: Reply) -> Standing {
     match (request, reply) {
         (Request::Prepare, Reply::Done) => Standing::Prepared,
-        // An error leaves the block open in failed state, or has ended it already: ROLLBACK suits both.
+        // An error leaves the block open in failed state, or has ended it already: ROLLBACK suits
+        // both.
         (Request::Identify, Reply::Done)
         | (Request::Identify | Request::Prepare | Request::Decide, Reply::Refused) => {
             Standing::Open

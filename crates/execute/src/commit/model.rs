@@ -192,8 +192,8 @@ impl World {
         found
     }
 
-    /// A commit row goes when its router has ended and every participant has confirmed; an abort row
-    /// when the decider's backend is gone.
+    /// A commit row goes when its router has ended and every participant has confirmed; an abort
+    /// row when the decider's backend is gone.
     fn may_forget(&self) -> bool {
         let has_ended = self.router.is_none() || self.told.is_some();
         match self.row {

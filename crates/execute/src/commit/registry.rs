@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use super::gid::{DeciderBackend, Gid, GidError};
 
-/// One router's life: its name, its epoch, and what it has in flight. Shared by all sessions and the
-/// recovery of a process.
+/// One router's life: its name, its epoch, and what it has in flight. Shared by all sessions and
+/// the recovery of a process.
 #[derive(Debug)]
 pub struct Registry {
     router: String,

@@ -1,5 +1,5 @@
-//! The router's private tables on a shard. Idempotent and safe between routers that start at once; what
-//! is there already in this version is not touched.
+//! The router's private tables on a shard. Idempotent and safe between routers that start at once;
+//! what is there already in this version is not touched.
 
 use pool::{Backend, BackendError};
 
@@ -15,7 +15,8 @@ const LOCK: i64 = 0x6b69_6e74_7375_6769;
 const LOOK: &str = "SELECT pg_catalog.obj_description(n.oid, 'pg_namespace') \
      FROM pg_catalog.pg_namespace n WHERE n.nspname = 'kintsugi'";
 
-/// The tables. An ordinary user may do nothing but record a commit of the very backend that he is on.
+/// The tables. An ordinary user may do nothing but record a commit of the very backend that he is
+/// on.
 const CREATE: &str = r"
 CREATE SCHEMA IF NOT EXISTS kintsugi;
 REVOKE ALL ON SCHEMA kintsugi FROM PUBLIC;
@@ -77,11 +78,12 @@ pub enum PrepareShardError {
     },
 }
 
-/// Makes the private schema in the backend's database, when it isn't there. The backend is logged in as
-/// the router's own user, not as a client's.
+/// Makes the private schema in the backend's database, when it isn't there. The backend is logged
+/// in as the router's own user, not as a client's.
 ///
 /// # Errors
-/// See [`PrepareShardError`]. With [`PrepareShardError::NoPreparedTransactions`] the schema is there.
+/// See [`PrepareShardError`]. With [`PrepareShardError::NoPreparedTransactions`] the schema is
+/// there.
 ///
 /// # Cancel safety
 /// Not cancel safe: the backend is then closed when it is given back; nothing is half made.

@@ -1,10 +1,11 @@
-//! The SQL of the atomic commit. Every name is qualified and every text quoted, since it runs in the
-//! client's own session: under its `search_path`, its encoding and its role.
+//! The SQL of the atomic commit. Every name is qualified and every text quoted, since it runs in
+//! the client's own session: under its `search_path`, its encoding and its role.
 
 use super::gid::{Gid, PreparedName};
 
-/// What makes a write at least as durable as `synchronous_commit = on` for the rest of the transaction,
-/// and keeps a timeout from breaking its wait for a standby off. A stronger level is kept.
+/// What makes a write at least as durable as `synchronous_commit = on` for the rest of the
+/// transaction, and keeps a timeout from breaking its wait for a standby off. A stronger level is
+/// kept.
 pub(crate) const DURABLE: &str = "SELECT pg_catalog.set_config('statement_timeout', '0', true), \
      pg_catalog.set_config('idle_in_transaction_session_timeout', '0', true), \
      CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) \
@@ -15,13 +16,14 @@ pub(crate) const DURABLE: &str = "SELECT pg_catalog.set_config('statement_timeou
 /// Which column of [`DURABLE`] holds the transaction's number.
 pub(crate) const DURABLE_XID: usize = 3;
 
-/// Whether COMMIT PREPARED, which can't be given a level of its own, needs another than the session's.
+/// Whether COMMIT PREPARED, which can't be given a level of its own, needs another than the
+/// session's.
 pub(crate) fn is_weak(synchronous_commit: &str) -> bool {
     matches!(synchronous_commit, "off" | "local" | "remote_write")
 }
 
-/// Which backend it is. Deferred constraints fail here rather than after others have prepared, where
-/// it is asked.
+/// Which backend it is. Deferred constraints fail here rather than after others have prepared,
+/// where it is asked.
 pub(crate) const IDENTIFY: &str =
     "SET CONSTRAINTS ALL IMMEDIATE; SELECT pid, start_us FROM kintsugi.whoami()";
 

@@ -10,8 +10,8 @@ use topology::ShardId;
 use super::report::Trouble;
 use crate::commit::write_uid;
 
-/// Connections of the router's own user. That user may end the prepared transactions of every client
-/// (a superuser), see when backends started, and terminate them.
+/// Connections of the router's own user. That user may end the prepared transactions of every
+/// client (a superuser), see when backends started, and terminate them.
 #[derive(Clone)]
 pub struct Access {
     /// The shards.

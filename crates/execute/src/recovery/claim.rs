@@ -16,11 +16,12 @@ use crate::commit::Verdict;
 /// ```
 ///
 /// A read that finds no row proves nothing, since the decider's COMMIT may be on its way; so the
-/// abort row is inserted at once. It waits while the decider's transaction is open with the commit row
-/// in it, fails when that commits, and is first otherwise, whereupon the decider fails.
+/// abort row is inserted at once. It waits while the decider's transaction is open with the commit
+/// row in it, fails when that commits, and is first otherwise, whereupon the decider fails.
 ///
-/// Ending a decider that waits for its standby makes a commit visible that no standby has; so whoever
-/// finds a commit row first has a write of its own made durable on that shard, behind it in the log.
+/// Ending a decider that waits for its standby makes a commit visible that no standby has; so
+/// whoever finds a commit row first has a write of its own made durable on that shard, behind it in
+/// the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Claim {
     /// The abort row is being inserted.

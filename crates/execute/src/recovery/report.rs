@@ -59,8 +59,8 @@ pub enum Trouble {
     /// A write was done, but its wait for a standby was broken off.
     #[error("a write may not have reached the standby")]
     Undurable,
-    /// The decision is commit, and a participant holds the transaction neither prepared nor committed:
-    /// the shard lost what it had acknowledged. A person must look.
+    /// The decision is commit, and a participant holds the transaction neither prepared nor
+    /// committed: the shard lost what it had acknowledged. A person must look.
     #[error("the participant neither holds the prepared transaction nor has committed it")]
     Vanished,
 }

@@ -28,17 +28,17 @@ pub struct Recovery {
     pub timing: Timing,
 }
 
-/// When recovery acts. Correctness doesn't depend on it: it says how long to leave alone what another
-/// router may still be at.
+/// When recovery acts. Correctness doesn't depend on it: it says how long to leave alone what
+/// another router may still be at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Between two rounds.
     pub interval: Duration,
-    /// Another router's transaction is settled when it has been prepared for so long and its decider's
-    /// backend is gone.
+    /// Another router's transaction is settled when it has been prepared for so long and its
+    /// decider's backend is gone.
     pub orphan_after: Duration,
-    /// Another router's transaction is settled when it has been prepared for so long, whether its decider's
-    /// backend is there or not.
+    /// Another router's transaction is settled when it has been prepared for so long, whether its
+    /// decider's backend is there or not.
     pub linger_after: Duration,
     /// A commit row that its own router didn't remove is looked at when it is so old.
     pub sweep_after: Duration,
@@ -93,8 +93,8 @@ impl Recovery {
     }
 
     async fn settle_all(&self, database: &Arc<str>, report: &mut Report) {
-        // What is prepared, then what is in flight, then what was decided, then what is prepared still: a
-        // transaction that ends meanwhile is missing from one of them, and left alone.
+        // What is prepared, then what is in flight, then what was decided, then what is prepared
+        // still: a transaction that ends meanwhile is missing from one of them, and left alone.
         let (found, ages) = self.list(database, Some(&mut *report)).await;
         let mut wanted = BTreeSet::new();
         for gid in found.keys() {

@@ -18,8 +18,8 @@ use crate::commit::{Gid, PreparedName, Verdict, write_uid};
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A write whose commit is durable: what was committed before it on that server is then durable too. The
-/// message is transactional, so that it makes a commit record, and no table grows.
+/// A write whose commit is durable: what was committed before it on that server is then durable
+/// too. The message is transactional, so that it makes a commit record, and no table grows.
 const WITNESS: &str =
     "BEGIN; SELECT pg_catalog.pg_logical_emit_message(true, 'kintsugi', ''); COMMIT";
 
@@ -109,8 +109,8 @@ pub(crate) async fn finish_patiently(
     }
 }
 
-/// Tries until it succeeds or the time is over: the last failure, or nothing when the last attempt was
-/// still under way.
+/// Tries until it succeeds or the time is over: the last failure, or nothing when the last attempt
+/// was still under way.
 async fn again<T, F: Future<Output = Result<T, Trouble>>>(
     patience: Duration,
     attempt: impl Fn() -> F,
@@ -132,7 +132,8 @@ pub(crate) async fn finish(
     name: &PreparedName,
     xid: u64,
 ) -> Result<(), Trouble> {
-    // Between the look and the COMMIT PREPARED another may finish it: then it is looked at once more.
+    // Between the look and the COMMIT PREPARED another may finish it: then it is looked at once
+    // more.
     for _ in 0..2 {
         if !is_prepared(backend, name).await? {
             break;

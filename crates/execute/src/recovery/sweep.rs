@@ -17,8 +17,8 @@ use crate::commit::statement::quote;
 /// Most old rows looked at in one round, of a shard.
 const ROWS_MAX: usize = 500;
 
-/// An abort row keeps a late decider from committing; without its backend there is none. A start that
-/// isn't shown to this user counts as the same.
+/// An abort row keeps a late decider from committing; without its backend there is none. A start
+/// that isn't shown to this user counts as the same.
 const FORGET_ABORTS: &str = "DELETE FROM kintsugi.decision d WHERE d.outcome = 'abort' \
      AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a \
      WHERE a.pid = split_part(d.gid, '_', 5)::int4 AND (a.backend_start IS NULL \

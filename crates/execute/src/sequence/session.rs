@@ -1,5 +1,5 @@
-//! What one session remembers of sequences. The shards' own memory is of no use: values are drawn on
-//! whichever connection is free.
+//! What one session remembers of sequences. The shards' own memory is of no use: values are drawn
+//! on whichever connection is free.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ impl SessionSequences {
         self.last = Some(sequence);
     }
 
-    /// Notes `setval(..., value, true)`: `currval` is that value now, and `lastval` where it was this
-    /// sequence's. With `false` as its last argument `setval` changes neither.
+    /// Notes `setval(..., value, true)`: `currval` is that value now, and `lastval` where it was
+    /// this sequence's. With `false` as its last argument `setval` changes neither.
     pub fn note_set(&mut self, sequence: Oid, value: i64) {
         self.current.insert(sequence, value);
     }

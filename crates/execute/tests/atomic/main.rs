@@ -9,3 +9,4 @@ mod orphan;
 mod outage;
 mod schema;
 mod sequence;
+mod transfer;
