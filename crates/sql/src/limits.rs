@@ -3,9 +3,10 @@
 /// Tokens of one query string. A multi-row `INSERT` of 200,000 rows of ten columns is below.
 pub const MAX_TOKENS: usize = 4_000_000;
 
-/// Levels of a tree: sub-selects, parentheses that matter, chained operators (`a + b + c` is two). `AND`, `OR`, lists and
-/// `VALUES` count once, however long. Whoever recurses over a tree needs stack for this many levels.
-pub const MAX_DEPTH: u32 = 1_000;
+/// Levels of a tree: sub-selects, brackets that matter, chained operators (`a + b + c` is two), branches of a `UNION`.
+/// `AND`, `OR`, lists and `VALUES` count once, however long. Printing takes up to 4 KiB of stack a level where nothing is
+/// optimised, so that half of a thread's 2 MiB are left to whoever recurses over a tree with larger frames.
+pub const MAX_DEPTH: u32 = 250;
 
 /// Levels that are converted on the caller's own stack; deeper statements get a thread with [`LARGE_STACK`].
 pub(crate) const SHALLOW_DEPTH: u32 = 32;

@@ -91,11 +91,16 @@ pub fn parse_with(text: &str, options: ParseOptions) -> Result<Vec<ast::Statemen
     if tokens.len() > MAX_TOKENS {
         return Err(too_complex("the statement has too many tokens"));
     }
-    let tree = raw::Tree::parse(&c_text, standard).map_err(|failure| ParseError {
-        message: failure.message,
-        position: position_of_character(text, failure.cursor),
-        kind: ParseErrorKind::Syntax,
-    })?;
+    let blanked = scan::without_comments_in_strings(text, &tokens)
+        .and_then(|changed| CString::new(changed).ok());
+    let tree =
+        raw::Tree::parse(blanked.as_ref().unwrap_or(&c_text), standard).map_err(|failure| {
+            ParseError {
+                message: failure.message,
+                position: position_of_character(text, failure.cursor),
+                kind: ParseErrorKind::Syntax,
+            }
+        })?;
     let source = Source::new(text, tokens);
     convert_tree(&tree, &source)
 }

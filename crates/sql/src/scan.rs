@@ -111,6 +111,34 @@ pub fn tokens(text: &str, standard_conforming_strings: bool) -> Vec<Token> {
     Scanner::new(text, standard_conforming_strings).collect()
 }
 
+/// The text with blanks for the comments between the pieces of strings, byte for byte as long. PostgreSQL allows such
+/// comments; the parser that we use does not. `None` when there are none.
+pub(crate) fn without_comments_in_strings(text: &str, tokens: &[Token]) -> Option<String> {
+    let mut changed: Option<String> = None;
+    for token in tokens {
+        let escapes = match token.kind {
+            TokenKind::String
+            | TokenKind::BitString
+            | TokenKind::HexString
+            | TokenKind::UnicodeString => false,
+            TokenKind::EscapeString => true,
+            _ => continue,
+        };
+        let raw = token.text(text);
+        if !raw.contains("--") || !raw.contains(['\n', '\r']) {
+            continue;
+        }
+        let quote = token.span.start as usize + raw.find('\'').unwrap_or(0);
+        let end = token.span.end as usize;
+        for (start, end) in quote::comments(text.as_bytes(), quote, end, escapes) {
+            changed
+                .get_or_insert_with(|| text.to_owned())
+                .replace_range(start..end, &" ".repeat(end - start));
+        }
+    }
+    changed
+}
+
 impl Iterator for Scanner<'_> {
     type Item = Token;
 
@@ -215,9 +243,17 @@ impl Scanner<'_> {
                 length -= 1;
             }
         }
-        (TokenKind::Operator, start + length)
+        let kind = if length < MAX_NAME {
+            TokenKind::Operator
+        } else {
+            TokenKind::Invalid
+        };
+        (kind, start + length)
     }
 }
+
+/// `NAMEDATALEN`: an operator must be shorter.
+const MAX_NAME: usize = 64;
 
 /// Where the word that continues at `position` ends.
 #[inline]

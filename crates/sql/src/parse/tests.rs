@@ -52,7 +52,7 @@ fn rows_of_an_insert_have_spans() {
 #[test]
 fn deep_and_long_statements_do_not_end_the_process() {
     for (text, fits) in [
-        (format!("select 1{}", " + 1".repeat(500)), true),
+        (format!("select 1{}", " + 1".repeat(200)), true),
         (format!("select 1{}", " + 1".repeat(30_000)), false),
         (format!("select 1{}", " or a = 1".repeat(30_000)), true),
         (
@@ -100,4 +100,56 @@ fn deep_and_long_statements_do_not_end_the_process() {
         assert_eq!(result.is_ok(), fits, "{shown}: {result:.200?}");
         drop(result.clone());
     }
+}
+
+#[test]
+fn comments_between_the_pieces_of_a_string_are_blanks() {
+    let text = "select 'a' -- one\n -- two's\n 'b--c', e'x\\'' --\n 'y', c";
+    let statements = parse(text).unwrap();
+    assert_eq!(statements[0].to_string(), "(select 'ab--c' 'x\\'y' c)");
+}
+
+/// A test's thread has 2 MiB, as a runtime's worker has.
+#[test]
+fn the_deepest_trees_can_be_used_on_an_ordinary_stack() {
+    let depth = MAX_DEPTH as usize - 5;
+    for text in [
+        format!("select 1{}", " + 1".repeat(depth)),
+        format!("select {} true", "not ".repeat(depth)),
+        format!("select 1{}", " union all select 1".repeat(depth - 10)),
+        format!(
+            "select {}1{}",
+            "(select ".repeat(depth / 4),
+            ")".repeat(depth / 4)
+        ),
+        format!("select * from a{}", " join a on true".repeat(depth)),
+        format!(
+            "select {} 1 {}",
+            "case when a then ".repeat(depth),
+            " end".repeat(depth)
+        ),
+    ] {
+        let statements = parse(&text).unwrap();
+        let copy = statements.clone();
+        assert_eq!(copy, statements);
+        assert!(!copy[0].to_string().is_empty());
+        let places = crate::Places::new(&text, ParseOptions::default());
+        let mut first = None;
+        ast::walk::for_each_expr(&statements[0].body, &mut |expr| {
+            first = first.or(Some(expr));
+        });
+        let _ = first.and_then(|expr| places.expr(expr));
+    }
+    let long = format!("select * from t where a = 1{}", " or a = 1".repeat(20_000));
+    let statements = parse(&long).unwrap();
+    let places = crate::Places::new(&long, ParseOptions::default());
+    ast::walk::for_each_query(&statements[0].body, &mut |query| {
+        if let ast::QueryBody::Select(select) = &query.body {
+            let filter = select
+                .filter
+                .as_ref()
+                .and_then(|filter| places.expr(filter));
+            assert!(filter.is_some_and(|span| places.text(span).starts_with("a = 1 or")));
+        }
+    });
 }

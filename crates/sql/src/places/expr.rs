@@ -26,15 +26,16 @@ impl Places<'_> {
             ExprKind::DistinctFrom { left, right, .. } => self.around(expr, [&**left, &**right]),
             ExprKind::Between { operand, high, .. } => self.around(expr, [&**operand, &**high]),
             ExprKind::And(list) | ExprKind::Or(list) => self.around(expr, list),
-            ExprKind::Not(operand) => self.around(expr, [&**operand]),
+            ExprKind::Not(operand) => self.negation(expr, operand),
             ExprKind::IsNull { operand, .. } => self.null_test(expr, operand),
             ExprKind::In { left, .. } => self.up_to_brackets(expr, Some(left), &["not", "in"]),
             ExprKind::AnyAll { left, .. } => {
                 let index = self.index(expr)? + 2;
-                let plain = self.source.is(index, "(");
-                plain
-                    .then(|| self.join(self.expr(left)?, self.bracketed(index)?))
-                    .flatten()
+                // A qualified operator, `OPERATOR(...)`, is another shape.
+                if !self.source.is(index, "(") {
+                    return None;
+                }
+                Some(join(self.expr(left)?, self.bracketed(index)?))
             }
             ExprKind::Call(call) => self.call(call),
             ExprKind::Cast { operand, .. } => self.cast(expr, operand),
@@ -47,13 +48,13 @@ impl Places<'_> {
             ExprKind::Collate { operand, .. } => {
                 let first = self.index(expr)? + 1;
                 let name = self.between(first, self.source.after_name(first))?;
-                self.join(self.expr(operand)?, name)
+                Some(join(self.expr(operand)?, name))
             }
             ExprKind::Other { node, .. } => match *node {
                 "CoalesceExpr" | "MinMaxExpr" | "GroupingFunc" => {
-                    self.bracketed(self.index(expr)? + 1).and_then(|brackets| {
-                        self.join(self.source.get(self.index(expr)?)?.span, brackets)
-                    })
+                    let first = self.index(expr)?;
+                    let brackets = self.bracketed(first + 1)?;
+                    Some(join(self.source.get(first)?.span, brackets))
                 }
                 _ => None,
             },
@@ -66,18 +67,11 @@ impl Places<'_> {
         self.source.at(expr.location?)
     }
 
-    fn join(&self, left: Span, right: Span) -> Option<Span> {
-        self.balanced(Span {
-            start: left.start.min(right.start),
-            end: left.end.max(right.end),
-        })
-    }
-
     /// From the first to the last of the parts; a prefix operator's own token stands before them.
     fn around<'e>(&self, expr: &Expr, parts: impl IntoIterator<Item = &'e Expr>) -> Option<Span> {
         let mut span = self.source.get(self.index(expr)?)?.span;
         for part in parts {
-            span = self.join(span, self.expr(part)?)?;
+            span = join(span, self.expr(part)?);
         }
         Some(span)
     }
@@ -96,17 +90,17 @@ impl Places<'_> {
             index += usize::from(self.source.is_word(index, word));
         }
         let brackets = self.bracketed(index)?;
-        let span = self.join(self.source.get(first)?.span, brackets)?;
-        match operand {
-            Some(operand) => self.join(self.expr(operand)?, span),
-            None => Some(span),
-        }
+        let span = join(self.source.get(first)?.span, brackets);
+        Some(match operand {
+            Some(operand) => join(self.expr(operand)?, span),
+            None => span,
+        })
     }
 
     fn constant(&self, expr: &Expr, constant: &Const) -> Option<Span> {
         if let Some(token) = constant.token {
             let sign = self.source.get(self.index(expr)?)?.span;
-            return self.join(sign, token);
+            return Some(join(sign, token));
         }
         let word = match constant.value {
             ConstValue::Null => "null",
@@ -127,8 +121,22 @@ impl Places<'_> {
         }
         let known = ["null", "isnull", "notnull"];
         let word = known.iter().any(|word| self.source.is_word(index, word));
-        word.then(|| self.join(self.expr(operand)?, self.source.get(index)?.span))
-            .flatten()
+        if !word {
+            return None;
+        }
+        Some(join(self.expr(operand)?, self.source.get(index)?.span))
+    }
+
+    fn negation(&self, expr: &Expr, operand: &Expr) -> Option<Span> {
+        if let ExprKind::Sublink {
+            operand: Some(left),
+            ..
+        } = &operand.kind
+            && operand.location == expr.location
+        {
+            return self.up_to_brackets(expr, Some(left), &["not", "in"]);
+        }
+        self.around(expr, [operand])
     }
 
     /// A call with what follows its brackets.
@@ -177,7 +185,7 @@ impl Places<'_> {
             return None;
         }
         let end = self.after_type(first + 1)?;
-        self.join(self.expr(operand)?, self.between(first, end)?)
+        Some(join(self.expr(operand)?, self.between(first, end)?))
     }
 
     fn case(&self, expr: &Expr) -> Option<Span> {
@@ -208,10 +216,14 @@ impl Places<'_> {
             SublinkKind::Scalar => self.up_to_brackets(expr, None, &[]),
             SublinkKind::Any | SublinkKind::All => {
                 let index = self.index(expr)?;
-                if self.source.is_word(index, "in") || self.source.is_word(index, "not") {
-                    return self.up_to_brackets(expr, Some(operand?), &["not", "in"]);
+                if self.source.is_word(index, "not") {
+                    // `a NOT IN (SELECT ...)` is a `NOT` around `a IN (SELECT ...)`, which stands nowhere by itself.
+                    return None;
                 }
-                self.join(self.expr(operand?)?, self.bracketed(index + 2)?)
+                if self.source.is_word(index, "in") {
+                    return self.up_to_brackets(expr, Some(operand?), &["in"]);
+                }
+                Some(join(self.expr(operand?)?, self.bracketed(index + 2)?))
             }
             SublinkKind::Row => None,
         }
@@ -233,5 +245,12 @@ impl Places<'_> {
             }
         }
         self.between(first, end)
+    }
+}
+
+fn join(left: Span, right: Span) -> Span {
+    Span {
+        start: left.start.min(right.start),
+        end: left.end.max(right.end),
     }
 }

@@ -31,10 +31,22 @@ pub(super) fn number(text: &[u8], start: usize) -> (TokenKind, usize) {
     finish(text, kind, end)
 }
 
+/// A number that runs into a word is junk. So is one whose own end could be a word (`0x1F`, `1e5`, `1_0`) before a dollar
+/// sign, since the word would go on.
 fn finish(text: &[u8], kind: TokenKind, end: usize) -> (TokenKind, usize) {
-    match text.get(end) {
-        Some(&byte) if is_word_start(byte) => (TokenKind::Invalid, word_end(text, end)),
-        _ => (kind, end),
+    let junk = match text.get(end) {
+        Some(b'$') => text[..end]
+            .iter()
+            .rev()
+            .take_while(|byte| is_word_byte(**byte))
+            .any(|byte| is_word_start(*byte)),
+        Some(&byte) => is_word_start(byte),
+        None => false,
+    };
+    if junk {
+        (TokenKind::Invalid, word_end(text, end))
+    } else {
+        (kind, end)
     }
 }
 

@@ -103,13 +103,52 @@ fn tag_end(text: &[u8], from: usize) -> usize {
     from + memchr::memchr(b'$', word).unwrap_or(word.len())
 }
 
+/// PostgreSQL refuses a letter at once behind the digits; the parser that we ask first takes it for a word of its own.
 fn param(text: &[u8], from: usize) -> (TokenKind, usize) {
-    let digits = text[from..]
+    let end = text[from..]
         .iter()
         .position(|byte| !byte.is_ascii_digit())
         .map_or(text.len(), |length| from + length);
-    match text.get(digits) {
-        Some(&byte) if is_word_start(byte) => (TokenKind::Invalid, word_end(text, digits)),
-        _ => (TokenKind::Param, digits),
+    (TokenKind::Param, end)
+}
+
+/// Comments between the pieces of the string that ends at `end` and whose first quote is at `quote`.
+pub(super) fn comments(
+    text: &[u8],
+    quote: usize,
+    end: usize,
+    escapes: bool,
+) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut position = quote + 1;
+    while position < end {
+        match text[position] {
+            b'\\' if escapes => position += 2,
+            b'\'' if text.get(position + 1) == Some(&b'\'') => position += 2,
+            b'\'' => match continuation(text, position + 1) {
+                Some(next) => {
+                    found.extend(comments_between(text, position + 1, next));
+                    position = next;
+                }
+                None => break,
+            },
+            _ => position += 1,
+        }
     }
+    found
+}
+
+/// Comments in the white space before a string's next piece.
+fn comments_between(text: &[u8], mut position: usize, end: usize) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    while position < end {
+        if text[position] == b'-' {
+            let stop = line_end(text, position);
+            found.push((position, stop));
+            position = stop;
+        } else {
+            position += 1;
+        }
+    }
+    found
 }
