@@ -14,7 +14,7 @@ use crate::scope::{Analysis, AttributeId, Binding, Here, Meaning, Scope};
 
 mod reach;
 
-pub(crate) use reach::Graph;
+pub(crate) use reach::{Fixture, Graph};
 
 impl Analysis<'_> {
     /// Reads a condition that must be true of every row that matters. `allowed` are the attributes of the row sources
@@ -370,6 +370,11 @@ impl Analysis<'_> {
         let mut over = None;
         let wanted = self.as_key_expression(expr, scope, &mut over)?;
         let column = over?;
+        sql::ast::walk::for_each_in(expr, false, &mut |inner| {
+            if let ExprKind::Const(literal) = &inner.kind {
+                self.rely_on(literal);
+            }
+        });
         let parts = self.uses.iter().flat_map(|used| &used.parts);
         let mut matching = parts.filter(|part| {
             let Some(expression) = &part.expression else {

@@ -350,7 +350,7 @@ impl<'a> Evaluation<'a> {
         let is_untyped = param.type_oid == Oid::INVALID;
         if param.is_binary {
             let type_oid = if is_untyped {
-                own_type(term.key_type)
+                untyped(term.key_type, bytes.len())
             } else {
                 param.type_oid
             };
@@ -532,6 +532,17 @@ fn no_range(sharded: &Sharded, key: &[KeyValue], topology: &Topology) -> Evaluat
     EvaluateError::NoRange {
         key: shown.join(", "),
         group: topology.group(sharded.group).uid.clone(),
+    }
+}
+
+/// The type of binary bytes that nobody declared. A number's width is told by its length, since the parameter may
+/// have got its type from another place of the statement.
+fn untyped(key: KeyType, length: usize) -> Oid {
+    match (key.class, length) {
+        (KeyClass::Integer, 2) => oid::INT2,
+        (KeyClass::Integer, 4) => oid::INT4,
+        (KeyClass::Integer, 8) => oid::INT8,
+        _ => own_type(key),
     }
 }
 

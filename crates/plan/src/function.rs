@@ -7,7 +7,8 @@ use catalog::{Function, FunctionKind, Volatility};
 use sql::ast::{Call, Name};
 use sql::scan::{Token, TokenKind};
 
-use crate::Context;
+use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Route, Target, Text, Tier};
+use crate::{Context, PlanError, UnsupportedId, refuse};
 
 mod builtin;
 
@@ -52,6 +53,42 @@ pub(crate) fn classify(context: &Context<'_>, call: &Call) -> Class {
         .map(|function| class_of(context, function, &mut seen))
         .max()
         .unwrap_or(Class::Unknown)
+}
+
+/// Plans `CALL`. A procedure that is proven to touch no table does the same everywhere.
+///
+/// # Errors
+///
+/// It isn't proven, or does not exist.
+pub(crate) fn call(context: &Context<'_>, call: &Call) -> Result<crate::Planned, PlanError> {
+    let name = call.name.parts.join(".");
+    let class = classify(context, call);
+    let is_spread = context.topology.shards().len() > 1;
+    if class == Class::Unknown {
+        let position = None;
+        return Err(PlanError::UndefinedFunction { name, position });
+    }
+    let is_plain = call.arguments.iter().all(crate::volatile::is_row_free);
+    if is_spread && (class >= Class::Sequence || !is_plain) {
+        return Err(refuse(UnsupportedId::FunctionUser, name));
+    }
+    Ok(crate::Planned {
+        plan: Plan {
+            tier: Tier::PassThrough,
+            compute: Vec::new(),
+            target: Target::One {
+                routes: smallvec::smallvec![Route::Authority],
+                split: None,
+            },
+            text: Text::Verbatim,
+            merge: Merge::Pass,
+            effect: Effect::Write,
+            reasons: vec!["the procedure touches no table".to_owned()],
+            notices: Vec::new(),
+        },
+        fixed: Fixed::Slots(Vec::new()),
+        facts: Facts::default(),
+    })
 }
 
 /// Whether this call aggregates rows, unless it has an `OVER`.

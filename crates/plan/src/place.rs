@@ -11,6 +11,9 @@ use topology::{Placement, PlacementError, Reference, ShardId, Sharded, TableName
 
 use crate::{Context, PlanError, Unsupported, UnsupportedId};
 
+/// Schemas of PostgreSQL's own relations.
+pub(crate) const SYSTEM_SCHEMAS: &[&str] = &["pg_catalog", "information_schema", "pg_toast"];
+
 /// Where a relation's rows live.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
@@ -82,10 +85,7 @@ pub(crate) fn character(source: &str, byte: u32) -> Option<u32> {
 ///
 /// The topology has no place for it.
 pub(crate) fn place(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError> {
-    if matches!(
-        relation.schema.as_str(),
-        "pg_catalog" | "information_schema" | "pg_toast"
-    ) {
+    if SYSTEM_SCHEMAS.contains(&relation.schema.as_str()) {
         return Ok(Place::Catalog);
     }
     match relation.kind {

@@ -2,8 +2,9 @@
 
 use sql::ast::{Body, Span, Statement};
 
+use crate::read::{self, Request};
 use crate::write::{self, Written};
-use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, copy, ddl};
+use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, copy, ddl, function};
 
 /// Plans a statement. `source` is the text that it was parsed from. `EXPLAIN`, `PREPARE` and `DECLARE` give the plan
 /// of the statement inside; transaction control and `SET` are the session's own and are not planned.
@@ -36,6 +37,20 @@ pub fn plan_body(
         body,
     };
     match body {
+        Body::Query(query) => read::plan(Request {
+            context,
+            source,
+            query,
+            span,
+        }),
+        Body::Declare { query, span, .. } => read::plan(Request {
+            context,
+            source,
+            query,
+            span: *span,
+        }),
+        Body::Call(call) => function::call(context, call),
+        Body::Do => Err(Unsupported::about(UnsupportedId::FunctionUser, "DO").into()),
         Body::Explain(explain) => plan_body(&explain.body, (source, explain.span), context),
         Body::Prepare { body, span, .. } => plan_body(body, (source, *span), context),
         Body::Insert(insert) => write::insert(&written, insert),

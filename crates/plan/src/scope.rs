@@ -21,6 +21,8 @@ mod block;
 mod from;
 mod walk;
 
+pub(crate) use block::{named_target, target_name};
+
 /// A column of some row source, by its place among the attributes of the analysis.
 pub(crate) type AttributeId = usize;
 
@@ -46,6 +48,10 @@ pub(crate) struct Analysis<'a> {
     /// For each `$n`: how often it stands in the statement, and the classes that it is compared with.
     pub(crate) params: Vec<ParamUse>,
     pub(crate) traits: Traits,
+    /// Names after `FOR UPDATE OF`.
+    pub(crate) locked: Vec<String>,
+    /// Literals whose values the plan depends on.
+    pub(crate) relied: std::cell::RefCell<Vec<Option<ast::Span>>>,
     /// How many views are being expanded.
     pub(crate) view_depth: usize,
 }
@@ -65,6 +71,8 @@ pub(crate) struct Attribute {
 pub(crate) struct Use {
     /// As messages call it.
     pub(crate) name: String,
+    /// As `FOR UPDATE OF` calls it.
+    pub(crate) label: String,
     pub(crate) place: Place,
     pub(crate) relation: Option<Arc<Relation>>,
     /// For sharded tables: the parts of the key.
@@ -127,7 +135,6 @@ pub(crate) struct Item {
     pub(crate) merged: Vec<String>,
     /// It has columns that aren't known.
     pub(crate) is_open: bool,
-    pub(crate) table: Option<usize>,
 }
 
 /// A named column.
@@ -160,9 +167,9 @@ pub(crate) struct OutputColumn {
 pub(crate) struct CallUse {
     pub(crate) name: String,
     pub(crate) class: FunctionClass,
-    pub(crate) location: Option<u32>,
     /// It stands in a view's definition.
     pub(crate) is_in_view: bool,
+    pub(crate) block: BlockId,
 }
 
 /// What is compared with a parameter.
@@ -176,6 +183,8 @@ pub(crate) struct ParamUse {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traits {
     pub(crate) has_locking: bool,
+    /// A locking clause names no tables, so it locks rows of all.
+    pub(crate) locks_all: bool,
     pub(crate) has_skip_locked: bool,
     pub(crate) has_recursion: bool,
     pub(crate) has_sample: bool,
@@ -185,6 +194,8 @@ pub(crate) struct Traits {
     pub(crate) has_write: bool,
     /// A cast to a type whose values are numbers of objects.
     pub(crate) has_object_cast: bool,
+    /// It draws from or asks for a sequence.
+    pub(crate) has_sequence: bool,
     /// Operators that users made.
     pub(crate) has_user_operator: bool,
 }
@@ -288,6 +299,8 @@ impl<'a> Analysis<'a> {
             calls: Vec::new(),
             params: Vec::new(),
             traits: Traits::default(),
+            locked: Vec::new(),
+            relied: std::cell::RefCell::default(),
             view_depth: 0,
         }
     }
@@ -306,9 +319,11 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    pub(crate) fn both(&mut self, a: AttributeId, b: AttributeId) {
-        self.edges.push((a, b));
-        self.edges.push((b, a));
+    /// Notes that the plan depends on a literal's value.
+    pub(crate) fn rely_on(&self, literal: &ast::Const) {
+        if self.view_depth == 0 {
+            self.relied.borrow_mut().push(literal.token);
+        }
     }
 
     pub(crate) fn param(&mut self, number: u32) -> &mut ParamUse {

@@ -14,8 +14,14 @@ pub(crate) struct Slots {
 // === impl Slots ===
 
 impl Slots {
-    /// The slots at these places.
-    pub(crate) fn new(spans: Vec<Span>) -> Self {
+    /// The slots of a text.
+    pub(crate) fn of_text(text: &str, standard_conforming_strings: bool) -> Self {
+        let mut lifted = sql::Lifted::new();
+        let options = sql::ParseOptions {
+            standard_conforming_strings,
+        };
+        sql::lift(text, options, &mut lifted);
+        let spans = lifted.slots().iter().map(|slot| slot.span).collect();
         Self { spans }
     }
 

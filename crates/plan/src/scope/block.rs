@@ -29,6 +29,10 @@ impl<'a> Analysis<'a> {
         let block = self.block(position);
         if !query.locking.is_empty() {
             self.traits.has_locking = true;
+            self.traits.locks_all |= query.locking.iter().any(|lock| lock.tables.is_empty());
+            let named = query.locking.iter().flat_map(|lock| &lock.tables);
+            self.locked
+                .extend(named.filter_map(|name| name.parts.last().cloned()));
             self.traits.has_skip_locked |= query.locking.iter().any(|lock| lock.skip_locked);
         }
         self.blocks[block].is_limited =
@@ -253,6 +257,10 @@ impl<'a> Analysis<'a> {
         }
         self.clauses(select, query, here)?;
         let output = self.output(&select.targets, &joined, here);
+        if select.distinct == Distinct::All {
+            let attributes = output.columns.iter().map(|column| column.attribute);
+            self.blocks[block].distinct = Some(attributes.collect());
+        }
         let output = self.pushable(output, block);
         if block == 0 {
             self.top = joined.items;
@@ -346,6 +354,9 @@ impl<'a> Analysis<'a> {
         select: &Select,
         here: Here<'_>,
     ) -> Option<AttributeId> {
+        if let ExprKind::Const(literal) = &expr.kind {
+            self.rely_on(literal);
+        }
         let target = named_target(expr, select, here.scope).unwrap_or(expr);
         self.attribute_of(target, here.scope)
     }

@@ -98,12 +98,21 @@ impl Analysis<'_> {
             }
             return Ok(open(table.alias.as_ref(), Some(last)));
         }
-        if let Some(relation) = self.named(table, at.environment)? {
+        let place = if self.is_system(table) {
+            Place::Catalog
+        } else if let Some(relation) = self.named(table, at.environment)? {
             return self.relation(&relation, table.alias.as_ref(), at);
-        }
+        } else {
+            Place::Temporary
+        };
         self.uses.push(Use {
             name: last.to_owned(),
-            place: Place::Temporary,
+            label: table
+                .alias
+                .as_ref()
+                .map_or(last, |alias| &alias.name)
+                .to_owned(),
+            place,
             relation: None,
             parts: Vec::new(),
             block: at.block,
@@ -111,6 +120,20 @@ impl Analysis<'_> {
             is_written: false,
         });
         Ok(open(table.alias.as_ref(), Some(last)))
+    }
+
+    /// One of PostgreSQL's own relations that the snapshot doesn't hold.
+    fn is_system(&self, table: &TableRef) -> bool {
+        let is_named_so = match table.name.parts.as_slice() {
+            [single] => single.starts_with("pg_") && !self.context.temporary.contains(single),
+            [.., schema, _] => place::SYSTEM_SCHEMAS.contains(&schema.as_str()),
+            [] => false,
+        };
+        let catalog = self.context.catalog;
+        is_named_so
+            && catalog
+                .relation(&table.name.parts, self.context.search_path)
+                .is_none()
     }
 
     /// `None` is a temporary table.
@@ -177,6 +200,7 @@ impl Analysis<'_> {
         let parts = self.key_parts(&place, &columns);
         self.uses.push(Use {
             name,
+            label: alias.map_or(&relation.name, |alias| &alias.name).clone(),
             place,
             relation: Some(Arc::clone(relation)),
             parts,
@@ -190,7 +214,6 @@ impl Analysis<'_> {
             columns,
             merged: Vec::new(),
             is_open: false,
-            table: Some(self.uses.len() - 1),
         };
         rename(&mut item, alias);
         Ok(Joined {
@@ -330,7 +353,6 @@ impl Analysis<'_> {
             columns,
             merged: Vec::new(),
             is_open: output.is_open,
-            table: None,
         }
     }
 
@@ -457,7 +479,6 @@ fn named_join(
         columns: merged,
         merged: Vec::new(),
         is_open: false,
-        table: None,
     };
     if join.alias.is_some() {
         whole.columns.clone_from(&star);
@@ -532,7 +553,6 @@ fn open(alias: Option<&Alias>, name: Option<&str>) -> Joined {
         columns: Vec::new(),
         merged: Vec::new(),
         is_open: true,
-        table: None,
     };
     Joined {
         items: vec![item],

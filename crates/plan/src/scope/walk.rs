@@ -24,6 +24,9 @@ const OBJECT_TYPES: &[&str] = &[
     "regdictionary",
 ];
 
+/// Types whose input knows words for moments relative to now.
+const DATE_TYPES: &[&str] = &["date", "time", "timetz", "timestamp", "timestamptz"];
+
 impl Analysis<'_> {
     pub(crate) fn expressions<'e>(
         &mut self,
@@ -47,7 +50,7 @@ impl Analysis<'_> {
             }
             ExprKind::Call(call) => self.call(call, expr.location, here),
             ExprKind::SqlValue(word) => {
-                self.keyword(word, expr.location);
+                self.keyword(word, here.block);
                 Ok(())
             }
             ExprKind::Sublink { operand, query, .. } => {
@@ -55,6 +58,7 @@ impl Analysis<'_> {
                 self.sublink(query, here).map(|_output| ())
             }
             ExprKind::Cast { operand, type_name } => {
+                self.clock_word(operand, type_name, here.block);
                 self.traits.has_object_cast |= is_object_type(type_name);
                 self.expression(operand, here)
             }
@@ -90,7 +94,7 @@ impl Analysis<'_> {
         }
     }
 
-    fn keyword(&mut self, word: &str, location: Option<u32>) {
+    fn keyword(&mut self, word: &str, block: BlockId) {
         let class = match word {
             "CURRENT_TIMESTAMP" | "CURRENT_DATE" | "CURRENT_TIME" | "LOCALTIME"
             | "LOCALTIMESTAMP" => FunctionClass::Clock,
@@ -99,9 +103,35 @@ impl Analysis<'_> {
         self.calls.push(CallUse {
             name: word.to_owned(),
             class,
-            location,
             is_in_view: self.view_depth > 0,
+            block,
         });
+    }
+
+    /// `'today'::date` reads the clock; so may a word that is only read as a date where it is used.
+    fn clock_word(&mut self, operand: &Expr, type_name: &TypeName, block: BlockId) {
+        let ExprKind::Const(literal) = &operand.kind else {
+            return;
+        };
+        let sql::ast::ConstValue::String(text) = &literal.value else {
+            return;
+        };
+        let last = type_name.name.parts.last().map_or("", String::as_str);
+        if DATE_TYPES.contains(&last) && crate::volatile::is_clock_word(text) {
+            self.calls.push(CallUse {
+                name: format!("'{text}'::{last}"),
+                class: FunctionClass::Clock,
+                is_in_view: self.view_depth > 0,
+                block,
+            });
+        }
+        self.rely_on_date(literal, last);
+    }
+
+    fn rely_on_date(&self, literal: &sql::ast::Const, type_name: &str) {
+        if DATE_TYPES.contains(&type_name) {
+            self.rely_on(literal);
+        }
     }
 
     fn call(
@@ -131,9 +161,10 @@ impl Analysis<'_> {
         self.calls.push(CallUse {
             name,
             class,
-            location,
             is_in_view: self.view_depth > 0,
+            block: here.block,
         });
+        self.traits.has_sequence |= class == FunctionClass::Sequence;
         if let Some(window) = &call.over {
             self.window(window, here)?;
             let partition = self.partition(window, here);
