@@ -1,6 +1,7 @@
 //! The document against the catalog: do the key columns exist, and can the indexes take their types?
 //! Apart from compiling, because a table may be declared before it is created.
 
+use crate::document::UniqueOffKey;
 use crate::expression::{KeyColumns, KeyExpression};
 use crate::json::member_path;
 use crate::mistake::{Mistake, MistakeKind};
@@ -14,6 +15,18 @@ pub trait ColumnTypes {
 
     /// A column of a table; none where there is none of that name.
     fn column(&self, table: TableName<'_>, column: &str) -> Option<ColumnFact>;
+
+    /// The primary key, unique constraints and unique indexes of a table.
+    fn unique_constraints(&self, table: TableName<'_>) -> Vec<UniqueConstraint>;
+}
+
+/// A primary key, unique constraint or unique index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UniqueConstraint {
+    /// Its name.
+    pub name: String,
+    /// Its columns; none stands for an expression.
+    pub columns: Vec<Option<String>>,
 }
 
 /// A column as the catalog knows it.
@@ -80,7 +93,11 @@ impl Topology {
         sharded: &Sharded,
         types: &dyn ColumnTypes,
     ) -> Vec<Mistake> {
-        let kinds = check_key(name, sharded, types);
+        let mut kinds = check_key(name, sharded, types);
+        // Where there is one shard, it sees every row.
+        if kinds.is_empty() && self.shards().len() > 1 {
+            kinds.extend(check_unique(name, sharded, types));
+        }
         let path = table_path(name);
         let mistake = |kind| Mistake {
             place: self.source.place(path.clone()),
@@ -125,6 +142,34 @@ fn check_key(name: TableName<'_>, sharded: &Sharded, types: &dyn ColumnTypes) ->
         }
     }
     kinds
+}
+
+/// A constraint that holds every column of the key is kept by the shards; of any other the document must
+/// say that it need not be kept between them.
+fn check_unique(
+    name: TableName<'_>,
+    sharded: &Sharded,
+    types: &dyn ColumnTypes,
+) -> Vec<MistakeKind> {
+    if sharded.unique_off_key == UniqueOffKey::Local {
+        return Vec::new();
+    }
+    let key = sharded.key.columns();
+    let holds = |constraint: &UniqueConstraint, part: &str| {
+        constraint
+            .columns
+            .iter()
+            .flatten()
+            .any(|column| column == part)
+    };
+    let mut constraints = types.unique_constraints(name);
+    constraints.retain(|constraint| !key.iter().all(|part| holds(constraint, part)));
+    let kind = |constraint: UniqueConstraint| MistakeKind::UniqueOffKey {
+        table: table_text(name),
+        constraint: constraint.name,
+        key: sharded.key.to_string(),
+    };
+    constraints.into_iter().map(kind).collect()
 }
 
 fn check_column(

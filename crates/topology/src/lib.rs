@@ -41,7 +41,7 @@ mod locate;
 mod show;
 
 pub use assess::{Assessment, Facts, NewHome, assess};
-pub use check::{CollationFact, ColumnFact, ColumnTypes};
+pub use check::{CollationFact, ColumnFact, ColumnTypes, UniqueConstraint};
 pub use diff::{Change, Diff, KnownTable, Move, MoveCause, Moved, Subject, diff, moves_rows};
 pub use document::{
     Database, Document, Function as FunctionEntry, GlobalSecondaryIndex, GsiMode, KeyRange,

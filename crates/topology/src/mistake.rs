@@ -391,6 +391,16 @@ pub enum MistakeKind {
         /// The column.
         column: String,
     },
+    /// A unique constraint that shards can't keep between them.
+    #[error("{constraint:?} of table {table} is unique without the key ({key})")]
+    UniqueOffKey {
+        /// The table.
+        table: String,
+        /// The constraint or index.
+        constraint: String,
+        /// The key.
+        key: String,
+    },
     /// A key whose type the index can't take.
     #[error(
         "column {column:?} of table {table} is of type {type_name}, which {index_type} can't take: {reason}"

@@ -37,7 +37,7 @@ pub const DEFAULT_UNSHARDED_PATTERNS: &[&str] = &[
     // Knex
     "knex_migrations",
     "knex_migrations_lock",
-    // TypeORM
+    // TypeORM, Laravel
     "migrations",
     "typeorm_metadata",
     // Sequelize
@@ -53,8 +53,6 @@ pub const DEFAULT_UNSHARDED_PATTERNS: &[&str] = &[
     "kysely_migration_lock",
     // Entity Framework
     "__EFMigrationsHistory",
-    // Laravel
-    "laravel_migrations",
     // Doctrine
     "doctrine_migration_versions",
     // Phinx

@@ -1,5 +1,6 @@
 //! One document for each kind of mistake, with what a person is told about it. `UPDATE_EXPECT=1` writes
-//! the texts anew. Beside a document, a file `.columns` gives the catalog: `db.schema.table.column type`.
+//! the texts anew. Beside a document, a file `.columns` gives the catalog: `db.schema.table.column type`,
+//! `db.schema.table.name unique column, column`.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use topology::{
     CollationFact, ColumnFact, ColumnTypes, Mistake, MistakeKind, ShardEntry, TableName, Topology,
+    UniqueConstraint,
 };
 
 /// Kinds whose documents are too large for a file; each has a test below.
@@ -19,6 +21,20 @@ const MADE_BY_A_PROGRAM: &[&str] = &["TooLarge", "TooManyShards"];
 struct Columns(Vec<(String, String)>);
 
 impl ColumnTypes for Columns {
+    fn unique_constraints(&self, table: TableName<'_>) -> Vec<UniqueConstraint> {
+        let prefix = format!("{}.{}.{}.", table.database, table.schema, table.table);
+        let uniques = self.0.iter().filter_map(|(name, type_name)| {
+            let columns = type_name.strip_prefix("unique ")?;
+            let column = |text: &str| (!text.contains('(')).then(|| text.to_owned());
+            let columns = columns.split(", ").map(column).collect();
+            Some(UniqueConstraint {
+                name: name.strip_prefix(&prefix)?.to_owned(),
+                columns,
+            })
+        });
+        uniques.collect()
+    }
+
     fn has_table(&self, table: TableName<'_>) -> bool {
         let prefix = format!("{}.{}.{}.", table.database, table.schema, table.table);
         self.0.iter().any(|(name, _)| name.starts_with(&prefix))

@@ -6,7 +6,10 @@ use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 
-use topology::{CollationFact, ColumnFact, ColumnTypes, KnownTable, NewHome, Subject, TableName};
+use topology::{
+    CollationFact, ColumnFact, ColumnTypes, KnownTable, NewHome, Subject, TableName,
+    UniqueConstraint,
+};
 
 use super::Fence;
 
@@ -102,6 +105,30 @@ impl ClusterFacts {
 }
 
 impl ColumnTypes for ClusterFacts {
+    fn unique_constraints(&self, table: TableName<'_>) -> Vec<UniqueConstraint> {
+        let found = self.relation(table.database, table.schema, table.table);
+        let Some((_, relation)) = found else {
+            return Vec::new();
+        };
+        // Primary keys and unique constraints are unique indexes too.
+        let unique = relation.indexes.iter().filter(|index| index.unique);
+        let unique = unique.map(|index| {
+            let column = |number: &i16| relation.column_numbered(*number).map(|c| c.name.clone());
+            UniqueConstraint {
+                name: index.name.clone(),
+                columns: index.columns.iter().map(column).collect(),
+            }
+        });
+        // Whether an exclusion compares the key by equality is not known here.
+        let exclusions = relation.constraints.iter();
+        let exclusions = exclusions.filter(|one| one.kind == catalog::ConstraintKind::Exclusion);
+        let exclusions = exclusions.map(|one| UniqueConstraint {
+            name: one.name.clone(),
+            columns: vec![None],
+        });
+        unique.chain(exclusions).collect()
+    }
+
     fn has_table(&self, table: TableName<'_>) -> bool {
         self.relation(table.database, table.schema, table.table)
             .is_some()

@@ -1,7 +1,7 @@
 use indexmap::IndexMap;
 
 use super::*;
-use crate::check::{CollationFact, ColumnFact};
+use crate::check::{CollationFact, ColumnFact, UniqueConstraint};
 
 const OLD: &str = r#"{
     "shards": {"a": {"primary": "a:1"}, "b": {"primary": "b:1"}},
@@ -16,6 +16,10 @@ const OLD: &str = r#"{
 struct Types(&'static str);
 
 impl ColumnTypes for Types {
+    fn unique_constraints(&self, _: TableName<'_>) -> Vec<UniqueConstraint> {
+        Vec::new()
+    }
+
     fn has_table(&self, _: TableName<'_>) -> bool {
         true
     }

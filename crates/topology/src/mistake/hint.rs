@@ -126,6 +126,11 @@ fn placement(kind: &MistakeKind) -> Option<String> {
              primary_indexes on a column that it has"
                 .to_owned()
         }
+        MistakeKind::UniqueOffKey { .. } => {
+            "add the key to its columns, or set \"unique_off_key\": \"local\" to have it kept within \
+             each shard only"
+                .to_owned()
+        }
         MistakeKind::KeyType { reason, .. } if reason.contains("lower()") => {
             "use the expression lower(column) as the key".to_owned()
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::check::{CollationFact, ColumnFact, ColumnTypes};
+use crate::check::{CollationFact, ColumnFact, ColumnTypes, UniqueConstraint};
 
 const DOCUMENT: &str = r#"{
     "shards": {"a": {"primary": "a:1"}, "b": {"primary": "b:1"}},
@@ -250,6 +250,10 @@ fn configured_shards_add_to_the_document_and_replace_addresses() {
 struct Columns;
 
 impl ColumnTypes for Columns {
+    fn unique_constraints(&self, _: TableName<'_>) -> Vec<UniqueConstraint> {
+        Vec::new()
+    }
+
     fn has_table(&self, _: TableName<'_>) -> bool {
         true
     }
