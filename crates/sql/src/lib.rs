@@ -5,11 +5,17 @@
 //! [`parse`], gives an owned tree ([`ast`]) that can be printed, kept and sent between threads.
 //!
 //! Statements are changed by [`Edits`]: replacements of spans of the client's own text. What is not
-//! edited stays as it was written, comments included, and positions in a shard's error can be mapped back.
+//! edited stays as it was written, comments included, and positions in a shard's error can be mapped back. [`Places`]
+//! finds the spans that a rewriting wants to change. [`split`] cuts a query string by the lexer ([`scan`]) alone.
 //!
 //! This crate promises that a tree is complete: whatever PostgreSQL's grammar accepts comes out,
 //! and what has no node of its own is an [`ast::ExprKind::Other`] whose children are still there to be
-//! walked. It must not know shards, catalogs or sessions.
+//! walked ([`ast::walk`]); and that no text ends the process: what is longer than [`MAX_TOKENS`] or deeper than
+//! [`MAX_DEPTH`] is refused. It must not know shards, catalogs or sessions.
+//!
+//! Read first: [`ast::Statement`], [`Lifted`], [`Edits`]. Tests: `tests/golden` holds trees as text, `tests/corpus.rs` what
+//! must hold for every statement, `tests/fuzz.rs` mutants in a child process, `scan/tests.rs` the comparison with
+//! PostgreSQL's own lexer.
 
 pub mod ast;
 mod convert;
