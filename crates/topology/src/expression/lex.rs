@@ -10,7 +10,7 @@ const EXPRESSION_BYTES_MAX: usize = 1000;
 /// Words that a column can have as its name only in quotes (reserved, or reserved but for functions and
 /// types, in PostgreSQL 15 to 18).
 #[rustfmt::skip]
-pub(super) const RESERVED: &[&str] = &[
+const RESERVED: &[&str] = &[
     "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric",
     "authorization", "binary", "both", "case", "cast", "check", "collate", "collation", "column",
     "concurrently", "constraint", "create", "cross", "current_catalog", "current_date",
@@ -24,6 +24,9 @@ pub(super) const RESERVED: &[&str] = &[
     "system_user", "table", "tablesample", "then", "to", "trailing", "true", "union", "unique",
     "user", "using", "variadic", "verbose", "when", "where", "window", "with",
 ];
+
+/// Words that are not reserved but stand in expressions without being columns.
+const PARTICLES: &[&str] = &["at", "between", "interval", "time", "zone"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
@@ -151,9 +154,14 @@ pub(super) fn quoted(name: &str) -> String {
         && name
             .chars()
             .all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
-    if plain && !RESERVED.contains(&name) {
+    if plain && !is_keyword(name) {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))
     }
+}
+
+/// Whether an unquoted word can't be taken for a column.
+pub(super) fn is_keyword(word: &str) -> bool {
+    RESERVED.contains(&word) || PARTICLES.contains(&word)
 }

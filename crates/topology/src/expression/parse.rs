@@ -7,9 +7,6 @@ use super::{ExpressionError, Function, KeyExpression};
 /// Deepest nesting that is taken apart; deeper ones are opaque.
 const DEPTH_MAX: usize = 16;
 const TEXT_TYPES: &[&str] = &["text"];
-/// Words that are not reserved but stand in expressions without being columns.
-const PARTICLES: &[&str] = &["at", "between", "interval", "time", "zone"];
-
 struct Parser<'t> {
     tokens: &'t [Token],
     next: usize,
@@ -133,7 +130,7 @@ impl Parser<'_> {
             return self.cast_call();
         }
         if !self.symbol("(") {
-            let column = !is_keyword(word);
+            let column = !lex::is_keyword(word);
             return column.then(|| KeyExpression::Column(word.to_owned()));
         }
         let mut arguments = vec![self.expression()?];
@@ -220,7 +217,7 @@ fn column_of(before: Option<&Token>, token: &Token, after: Option<&Token>) -> Op
     }
     match token {
         Token::Quoted(name) => Some(name.clone()),
-        Token::Word(word) if !is_keyword(word) => Some(word.clone()),
+        Token::Word(word) if !lex::is_keyword(word) => Some(word.clone()),
         _ => None,
     }
 }
@@ -229,11 +226,11 @@ fn column_of(before: Option<&Token>, token: &Token, after: Option<&Token>) -> Op
 fn is_spaced(before: &Token, token: &Token) -> bool {
     let after_opening = is_symbol(Some(before), &["(", "::", ".", "["]);
     let before_closing = is_symbol(Some(token), &[")", "::", ".", "[", "]", ","]);
-    let call =
-        is_symbol(Some(token), &["("]) && matches!(before, Token::Word(word) if !is_keyword(word));
+    let is_name = match before {
+        Token::Word(word) => !lex::is_keyword(word),
+        Token::Quoted(_) => true,
+        Token::String(_) | Token::Number(_) | Token::Symbol(_) => false,
+    };
+    let call = is_name && is_symbol(Some(token), &["("]);
     !(after_opening || before_closing || call)
-}
-
-fn is_keyword(word: &str) -> bool {
-    lex::RESERVED.contains(&word) || PARTICLES.contains(&word)
 }

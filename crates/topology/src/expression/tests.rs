@@ -53,6 +53,8 @@ fn what_is_not_known_is_opaque_as_a_whole() {
         "case when a then b end",
         "opaque case when a then b end of a, b",
     );
+    check("\"my_hash\"(a)", "opaque my_hash(a) of a");
+    check("\"time\" || a", "opaque \"time\" || a of time, a");
     check("lower(a, b)", "opaque lower(a, b) of a, b");
     check("\"A\".b || c", "opaque \"A\".b || c of b, c");
 }

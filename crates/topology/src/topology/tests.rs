@@ -186,7 +186,7 @@ fn sequences_and_functions_have_places() {
     };
     assert_eq!(shown("public", "order_number"), "main 50");
     assert_eq!(shown("public", "old"), "archive 1000");
-    assert_eq!(shown("public", "undeclared"), "main 1000");
+    assert_eq!(shown("public", "undeclared"), "main 1");
     let credit = topology.function("shop", "public", "credit").unwrap();
     let shard = credit
         .shard_for(&pg::KeyValue::Integer(32))
