@@ -161,12 +161,12 @@ fn child() {
     assert!(corpus.len() > 200, "{} statements", corpus.len());
     let mut random = Random(number("KINTSUGI_FUZZ_SEED", 0x9e37_79b9_7f4a_7c15));
     let mut parsed = 0;
-    for _ in 0..number("KINTSUGI_FUZZ_CASES", 30_000) {
+    for _ in 0..number("KINTSUGI_FUZZ_CASES", 10_000) {
         let text = mutant(&corpus, &mut random);
         std::fs::write(&note, &text).unwrap();
         exercise(&text, &mut parsed);
     }
-    assert!(parsed > 1_000, "{parsed} mutants were statements");
+    assert!(parsed > 500, "{parsed} mutants were statements");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub enum InsertSource {
     Default,
     /// A plain list of rows, without `ORDER BY`, `LIMIT` and `WITH` of its own.
     Values {
-        /// The rows; `DEFAULT` is [`ExprKind::Default`].
+        /// The rows; `DEFAULT` is [`super::ExprKind::Default`].
         rows: Vec<Vec<Expr>>,
         /// Each row's span, its parentheses included.
         spans: Vec<Span>,

@@ -91,7 +91,7 @@ pub enum Distinct {
 /// One entry of a select list or of `RETURNING`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// The expression; a star is [`ExprKind::Star`].
+    /// The expression; a star is [`super::ExprKind::Star`].
     pub expr: Expr,
     /// `AS alias`.
     pub alias: Option<String>,
