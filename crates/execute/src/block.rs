@@ -157,12 +157,12 @@ mod tests {
         assert!(!block.release("d"));
         assert_eq!(
             block.replay(),
-            "BEGIN READ WRITE; SAVEPOINT a; SAVEPOINT \"B c\""
+            "BEGIN READ WRITE; SAVEPOINT \"a\"; SAVEPOINT \"B c\""
         );
         block.is_failed = true;
         assert!(block.rollback_to("a"));
         assert!(!block.is_failed);
-        assert_eq!(block.replay(), "BEGIN READ WRITE; SAVEPOINT a");
+        assert_eq!(block.replay(), "BEGIN READ WRITE; SAVEPOINT \"a\"");
     }
 
     #[test]

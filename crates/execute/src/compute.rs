@@ -49,7 +49,7 @@ impl Executor<'_, '_> {
         })
     }
 
-    async fn next_value(&mut self, sequence: Oid) -> Result<String, ExecuteError> {
+    pub(crate) async fn next_value(&mut self, sequence: Oid) -> Result<String, ExecuteError> {
         let relation = self.relation(sequence)?;
         let (schema, name) = (relation.schema.clone(), relation.name.clone());
         let named = SequenceName {

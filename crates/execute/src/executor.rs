@@ -72,7 +72,7 @@ impl Executor<'_, '_> {
             let text = render(&plan.text, plan, &computed, request.text);
             let position = match plan.text {
                 Text::Verbatim => request.position,
-                Text::Edited(_) | Text::Rows { .. } => Position::Foreign,
+                Text::Edited(_) | Text::Rows { .. } | Text::CopyIn(_) => Position::Foreign,
             };
             let request = Request {
                 text: &text,
@@ -124,22 +124,21 @@ impl Executor<'_, '_> {
     pub(crate) async fn ask(&mut self, asks: &[Ask]) -> Result<Vec<Option<String>>, ExecuteError> {
         let place = self.enlist_any().await?;
         let participant = &mut self.hands.transaction.participants()[place];
-        let mut answers = Vec::new();
-        for ask in asks {
-            let rows = ask_with_texts(participant.backend(), &ask.sql, &[&ask.value]).await?;
-            let answer = rows
-                .into_iter()
-                .next()
-                .and_then(|row| row.into_iter().next())
-                .flatten();
-            let index = ask.index as usize;
-            if answers.len() <= index {
-                answers.resize(index + 1, None);
-            }
-            answers[index] = answer;
-        }
+        let answers = ask_all(participant.backend(), asks).await?;
         self.hands.transaction.release().await;
         Ok(answers)
+    }
+
+    /// Has the authoritative shard compute values on a backend of its own, for when the block's are busy.
+    pub(crate) async fn ask_aside(
+        &mut self,
+        asks: &[Ask],
+    ) -> Result<Vec<Option<String>>, ExecuteError> {
+        let transaction = &self.hands.transaction;
+        let authority = self.snapshot.topology.authoritative_shard();
+        let (identity, wait) = (transaction.identity(), transaction.wait());
+        let mut lease = transaction.pools().lease(authority, identity, wait).await?;
+        ask_all(&mut lease, asks).await
     }
 
     /// A participant that can be asked things: one of the block's if there is any, else the authoritative shard's.
@@ -229,6 +228,27 @@ impl Executor<'_, '_> {
     }
 }
 
+async fn ask_all(
+    backend: &mut pool::Backend,
+    asks: &[Ask],
+) -> Result<Vec<Option<String>>, ExecuteError> {
+    let mut answers = Vec::new();
+    for ask in asks {
+        let rows = ask_with_texts(backend, &ask.sql, &[&ask.value]).await?;
+        let answer = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+            .flatten();
+        let index = ask.index as usize;
+        if answers.len() <= index {
+            answers.resize(index + 1, None);
+        }
+        answers[index] = answer;
+    }
+    Ok(answers)
+}
+
 /// Writes a request to a backend in the protocol that the client used, and what its answers are.
 fn write_request(
     backend: &mut pool::Backend,
@@ -269,7 +289,7 @@ pub(crate) fn render(
     verbatim: &str,
 ) -> String {
     match text {
-        Text::Verbatim | Text::Rows { .. } => verbatim.to_owned(),
+        Text::Verbatim | Text::Rows { .. } | Text::CopyIn(_) => verbatim.to_owned(),
         Text::Edited(parts) => render_parts(parts, plan, computed),
     }
 }

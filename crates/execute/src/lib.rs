@@ -10,6 +10,7 @@ mod ask;
 pub mod block;
 pub mod commit;
 mod compute;
+mod copy;
 mod describe;
 mod error;
 mod executor;

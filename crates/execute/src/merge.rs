@@ -14,11 +14,12 @@ mod share;
 
 use bytes::{Bytes, BytesMut};
 use pg::{Diagnostic, Format, SqlState};
-use plan::{Bound, Effect, Facts, Merge, Plan, RowWindow, Values as _};
+use plan::{Bound, Effect, Facts, Merge, Plan, RowWindow, Text, Values as _};
 
 use crate::executor::{Executor, Ran};
 use crate::pump::PumpError;
 use crate::{ExecuteError, Known, Request};
+pub(crate) use answer::read;
 use answer::{Answer, Event};
 use share::Share;
 
@@ -53,6 +54,17 @@ impl Executor<'_, '_> {
         request: &Request<'_>,
         computed: &[Option<String>],
     ) -> Result<Ran, ExecuteError> {
+        if let Text::CopyIn(copy) = &plan.text {
+            return self.copy_in(plan, facts, request, copy, computed).await;
+        }
+        if let Merge::CopyOut {
+            has_header,
+            is_binary,
+        } = plan.merge
+        {
+            let what = (has_header, is_binary);
+            return self.copy_out(plan, facts, request, computed, what).await;
+        }
         let shares = self.shares(plan, request, computed).await?;
         let is_together = plan.effect > Effect::Read && shares.len() > 1;
         if is_together {
@@ -160,7 +172,9 @@ impl Executor<'_, '_> {
                 self.aggregate(answers, aggregate, window).await
             }
             Merge::InsertOrder => self.insert_order(shares, answers).await,
-            Merge::Pass | Merge::Copies => self.concat(answers, Window::all()).await,
+            Merge::Pass | Merge::Copies | Merge::CopyOut { .. } => {
+                self.concat(answers, Window::all()).await
+            }
         }
     }
 
@@ -358,7 +372,11 @@ fn hidden_columns(merge: &Merge) -> u16 {
     match merge {
         Merge::Ordered { hidden, .. } => *hidden,
         Merge::Aggregate(aggregate) => aggregate.hidden,
-        Merge::Pass | Merge::Concat { .. } | Merge::InsertOrder | Merge::Copies => 0,
+        Merge::Pass
+        | Merge::Concat { .. }
+        | Merge::InsertOrder
+        | Merge::Copies
+        | Merge::CopyOut { .. } => 0,
     }
 }
 

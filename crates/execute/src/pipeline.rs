@@ -96,6 +96,7 @@ impl Pipeline {
             return Ok(Flow::Went);
         };
         let backend = participant.backend();
+        backend.open_batch();
         if !backend.prepared.touch(statement.id) {
             let name = statement.id.to_string();
             wire::frontend::parse(
@@ -142,6 +143,7 @@ impl Pipeline {
             return Ok(flow);
         }
         if let Some(participant) = hands.transaction.participant(shard) {
+            participant.backend().open_batch();
             let output = participant.backend().connection.output();
             wire::frontend::Message::Execute { portal, rows_max }.encode(output);
             self.script.push_back(Expect::Rows);

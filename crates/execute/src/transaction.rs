@@ -13,7 +13,6 @@ use std::time::Duration;
 use pg::Diagnostic;
 use pool::{Backend, Identity, Lease, Pools};
 use topology::ShardId;
-use wire::backend::TransactionStatus;
 
 use crate::block::{Block, Kind, Modes};
 use crate::commit;
@@ -114,13 +113,6 @@ impl Participant {
     pub fn note(&mut self, effect: plan::Effect, facts: plan::Facts) {
         self.wrote |= effect >= plan::Effect::Write;
         self.cannot_prepare |= facts.unpreparable || facts.uses_temporary;
-    }
-
-    /// It neither runs anything nor is in a transaction.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.lease.transaction_status() == TransactionStatus::Idle
-            && self.lease.ready_expected() == 0
     }
 
     /// Writes a statement of the router's own ahead of the next one; its answer is swallowed.
@@ -259,7 +251,7 @@ impl Transaction {
             Some(index) => index,
             None => {
                 self.check_isolation(environment, shard, wanted)?;
-                let lease = self.lease(shard).await?;
+                let lease = self.lease(shard, wanted.session).await?;
                 self.running.enter(lease.cancel_target()).await;
                 self.participants.push(Participant {
                     shard,
@@ -281,6 +273,9 @@ impl Transaction {
             participant.lease.apply_ahead(wanted.session).await?;
         }
         if let Some(block) = &self.block {
+            for (name, _) in wanted.local.iter() {
+                participant.lease.note_custom(name);
+            }
             participant.write_ahead(&opening(block, wanted.local));
             participant.in_block = true;
         }
@@ -288,10 +283,14 @@ impl Transaction {
     }
 
     /// Waits for a backend, unless the client cancels.
-    async fn lease(&self, shard: ShardId) -> Result<Lease, ExecuteError> {
+    async fn lease(
+        &self,
+        shard: ShardId,
+        settings: &pool::Settings,
+    ) -> Result<Lease, ExecuteError> {
         tokio::select! {
             biased;
-            lease = self.pools.lease(shard, &self.identity, self.wait) => Ok(lease?),
+            lease = self.pools.lease_for(shard, &self.identity, settings, self.wait) => Ok(lease?),
             () = self.running.cancelled() => Err(ExecuteError::Cancelled),
         }
     }

@@ -135,7 +135,10 @@ impl Answer {
 }
 
 /// The next whole message of a shard, while watching that the client is still there.
-async fn read(hands: &mut Hands<'_>, shard: ShardId) -> Result<wire::Frame, ExecuteError> {
+pub(crate) async fn read(
+    hands: &mut Hands<'_>,
+    shard: ShardId,
+) -> Result<wire::Frame, ExecuteError> {
     let Hands {
         client,
         transaction,

@@ -51,7 +51,9 @@ pub(super) struct Options {
 // === impl CopyNull ===
 
 impl CopyNull {
-    fn new(text: &str) -> Option<Self> {
+    /// A text of at most eight bytes.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; 8];
         bytes
             .get_mut(..text.len())?

@@ -122,6 +122,7 @@ impl Session {
             let participant = &mut self.transaction.participants()[place];
             participant.settle_ahead().await?;
             let backend = participant.backend();
+            backend.note_custom(name);
             backend.simple(sql).await?;
             let ask = format!("SELECT current_setting({}, true)", sql::quote_literal(name));
             let results = backend.simple(&ask).await?;
@@ -232,6 +233,7 @@ impl Session {
             let mut shown = None;
             if let Some(participant) = self.transaction.participants().last_mut() {
                 participant.settle_ahead().await?;
+                participant.backend().note_custom(name);
                 let results = participant.backend().simple(&ask).await?;
                 shown = results
                     .first()
