@@ -1,7 +1,7 @@
 //! `oracle`: runs the project's SQL cases against plain PostgreSQL and against the router, and
 //! compares the answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ struct Arguments {
     /// The project's folder.
     #[arg(long, default_value = ".")]
     project: PathBuf,
-    /// The router's binary; otherwise target/release/kintsugi or target/debug/kintsugi.
+    /// The router's binary; otherwise the one in target that was built last.
     #[arg(long)]
     router: Option<PathBuf>,
     /// Checks the cases themselves, on plain PostgreSQL only.
@@ -67,7 +67,7 @@ async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     let stage = Stage::set(&options(arguments)).await?;
     let mut contest = Contest::begin(stage).await?;
     say(&format!("stage set in {:.1?}", began.elapsed()));
-    let mut played = 0;
+    let mut played = 0_usize;
     for case in chosen {
         if contest.takes(case) {
             if let Err(error) = contest.play(case).await {
@@ -93,23 +93,21 @@ async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     for what in &fallen {
         say(&format!("FEWER ANSWERS: {what}"));
     }
+    let wrong = report.wrong_count() + fallen.len();
+    let refused = report.refused_count();
+    let passed = played.saturating_sub(refused + report.wrong_count());
     say(&format!(
-        "oracle: {played} cases on PostgreSQL {major} in {:.1?}",
+        "oracle: {passed} passed, {wrong} failed, {refused} refused: PostgreSQL {major}, {:.1?}",
         began.elapsed()
     ));
     Ok(report.is_clean() && fallen.is_empty())
 }
 
 fn options(arguments: &Arguments) -> Options {
-    let built = |kind: &str| arguments.project.join("target").join(kind).join("kintsugi");
-    let router = arguments.router.clone().unwrap_or_else(|| {
-        let release = built("release");
-        if release.is_file() {
-            release
-        } else {
-            built("debug")
-        }
-    });
+    let router = arguments
+        .router
+        .clone()
+        .unwrap_or_else(|| newest(&arguments.project));
     Options {
         project: arguments.project.clone(),
         router: (!arguments.only_postgres).then_some(router),
@@ -120,6 +118,17 @@ fn options(arguments: &Arguments) -> Options {
             Load::Router
         },
     }
+}
+
+/// The router built last.
+fn newest(project: &Path) -> PathBuf {
+    let built = ["debug", "release"].map(|kind| project.join("target").join(kind).join("kintsugi"));
+    let age = |path: &PathBuf| {
+        path.metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+    };
+    built.into_iter().max_by_key(age).unwrap_or_default()
 }
 
 fn is_chosen(case: &Case, words: &[String]) -> bool {

@@ -1,6 +1,6 @@
 //! What came of the cases: shown to a person, and held against the ratchet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -56,6 +56,28 @@ impl Report {
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.mistakes.is_empty() && self.tallies.values().all(|tally| tally.wrong.is_empty())
+    }
+
+    /// Cases that are wrong on any target, and mistakes of the cases themselves.
+    #[must_use]
+    pub fn wrong_count(&self) -> usize {
+        let wrong: BTreeSet<&String> = self
+            .tallies
+            .values()
+            .flat_map(|tally| &tally.wrong)
+            .map(|(label, _)| label)
+            .collect();
+        wrong.len() + self.mistakes.len()
+    }
+
+    /// Cases that are refused on any target.
+    #[must_use]
+    pub fn refused_count(&self) -> usize {
+        let tallies = self.tallies.values();
+        let refused: BTreeSet<&String> = tallies
+            .flat_map(|tally| tally.refused.values().flatten())
+            .collect();
+        refused.len()
     }
 
     /// The report as text.
