@@ -30,11 +30,6 @@ impl<'a> Computes<'a> {
         }
     }
 
-    /// Nothing has to be computed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// Sequences are drawn from or asked for.
     pub(crate) fn uses_sequence(&self) -> bool {
         self.draws || self.recalls || self.sets

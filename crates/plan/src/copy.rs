@@ -263,22 +263,22 @@ impl<'a> Incoming<'a> {
             uses_sequence: self.added.iter().any(is_draw),
             ..Facts::default()
         };
-        let (tier, target, merge, reason) = match self.goal {
-            Goal::Copies(shards) => (
+        let (tier, target, merge, reason) = if let Goal::Copies(shards) = self.goal {
+            let target = Target::Shards(shards.clone());
+            (
                 Tier::Broadcast,
-                Target::Shards(shards.clone()),
+                target,
                 Merge::Copies,
                 "every copy gets the same rows",
-            ),
-            _ => {
-                let window = crate::RowWindow::default();
-                (
-                    Tier::SomeShards,
-                    Target::Rows,
-                    Merge::Concat { window },
-                    "each row goes to the shard of its key",
-                )
-            }
+            )
+        } else {
+            let window = crate::RowWindow::default();
+            (
+                Tier::SomeShards,
+                Target::Rows,
+                Merge::Concat { window },
+                "each row goes to the shard of its key",
+            )
         };
         let copy_in = CopyIn {
             statement,

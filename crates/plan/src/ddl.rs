@@ -70,8 +70,9 @@ fn check(cx: &Context<'_>, ddl: &ast::Ddl, notices: &mut Vec<Diagnostic>) -> Res
             part,
             to,
         } => alter::rename(cx, object, name.as_ref(), part.as_deref(), to),
-        DdlAction::Drop { object, .. } => object::check_kind(object),
-        DdlAction::CreateOther { object, .. } => object::check_kind(object),
+        DdlAction::Drop { object, .. } | DdlAction::CreateOther { object, .. } => {
+            object::check_kind(object)
+        }
         DdlAction::AlterOther { object, name } => object::alter_other(cx, object, name.as_ref()),
         DdlAction::Attribute {
             command, object, ..

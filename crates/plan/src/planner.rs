@@ -68,7 +68,7 @@ pub fn plan_body(
         } => ddl::truncate(context, tables, (*restart_identity, *cascade)),
         Body::Lock { tables } => ddl::lock(context, tables),
         Body::Refresh { view, no_data, .. } => ddl::refresh(context, view, *no_data),
-        Body::Maintenance { command, tables } => ddl::maintain(context, command, tables),
+        Body::Maintenance { command, tables } => Ok(ddl::maintain(context, command, tables)),
         _ => Err(Unsupported::new(UnsupportedId::Statement).into()),
     }
 }

@@ -263,10 +263,7 @@ fn examine_call(cx: &Context<'_>, call: &ast::Call) -> Option<What> {
     if candidates.is_empty() {
         return Some(What::Unproven);
     }
-    if candidates
-        .iter()
-        .all(|function| is_sequence_function(function))
-    {
+    if candidates.iter().all(is_sequence_function) {
         return Some(examine_sequence(cx, call));
     }
     let least = candidates

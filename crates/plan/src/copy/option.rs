@@ -80,33 +80,7 @@ impl Options {
     ///
     /// A delimiter, quote or NULL text is longer than the router reads; PostgreSQL refuses most of those too.
     pub(super) fn read(copy: &ast::Copy) -> Result<Self, PlanError> {
-        let value = |name: &str| {
-            let found = copy.options.iter().find(|(known, _)| known == name);
-            found.map(|(_, value)| value.as_deref())
-        };
-        let known = [
-            "format",
-            "delimiter",
-            "null",
-            "header",
-            "quote",
-            "escape",
-            "force_quote",
-            "force_not_null",
-            "force_null",
-            "encoding",
-        ];
-        let mut odd = copy
-            .options
-            .iter()
-            .map(|(name, _)| name)
-            .find(|name| !known.contains(&name.as_str()))
-            .cloned();
-        if let Some(Some(encoding)) = value("encoding")
-            && !["utf8", "utf-8", "unicode"].contains(&encoding.to_lowercase().as_str())
-        {
-            odd = Some(format!("encoding {encoding}"));
-        }
+        let value = |name: &str| value(copy, name);
         let byte = |name: &str, default: u8| match value(name).flatten() {
             None => Ok(default),
             Some(text) => match text.as_bytes() {
@@ -150,7 +124,7 @@ impl Options {
             format,
             has_header,
             forced,
-            odd,
+            odd: odd(copy),
         })
     }
 
@@ -179,4 +153,37 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// An option as it was given; the value is `None` where the option stands alone.
+fn value<'a>(copy: &'a ast::Copy, name: &str) -> Option<Option<&'a str>> {
+    let found = copy.options.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_deref())
+}
+
+/// An option that rows can't be told apart under, or that none here knows.
+fn odd(copy: &ast::Copy) -> Option<String> {
+    const KNOWN: &[&str] = &[
+        "format",
+        "delimiter",
+        "null",
+        "header",
+        "quote",
+        "escape",
+        "force_quote",
+        "force_not_null",
+        "force_null",
+        "encoding",
+    ];
+    const UTF8: &[&str] = &["utf8", "utf-8", "unicode"];
+    if let Some(Some(encoding)) = value(copy, "encoding")
+        && !UTF8.contains(&encoding.to_lowercase().as_str())
+    {
+        return Some(format!("encoding {encoding}"));
+    }
+    let names = copy.options.iter().map(|(name, _)| name);
+    names
+        .into_iter()
+        .find(|name| !KNOWN.contains(&name.as_str()))
+        .cloned()
 }

@@ -85,7 +85,7 @@ pub(super) fn unique(
     };
     let key = sharded.key.columns();
     let holds = |part: &&str| columns.iter().flatten().any(|column| column == part);
-    if key.iter().all(|part| holds(part))
+    if key.iter().all(holds)
         || sharded.ranges.shards().len() == 1 && cx.topology.shards().len() == 1
     {
         return Ok(());
@@ -119,7 +119,8 @@ fn foreign(
     notices: &mut Vec<Diagnostic>,
 ) -> Result<(), PlanError> {
     if table.parts.last() == subject.name.parts.last() && is_itself(cx, subject, table) {
-        return Ok(self_reference(subject, (columns, referenced), notices));
+        self_reference(subject, (columns, referenced), notices);
+        return Ok(());
     }
     let Some(parent) = cx.catalog.relation(&table.parts, cx.search_path) else {
         return Ok(());

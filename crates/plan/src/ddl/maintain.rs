@@ -69,26 +69,19 @@ pub(crate) fn refresh(
 }
 
 /// Plans `VACUUM`, `ANALYZE`, `CLUSTER`, `REINDEX` and `CHECKPOINT`: every shard, each by itself.
-///
-/// # Errors
-///
-/// None today; the signature is that of its neighbours.
-pub(crate) fn maintain(
-    cx: &Context<'_>,
-    command: &str,
-    tables: &[ast::Name],
-) -> Result<Planned, PlanError> {
-    let shards = if tables.is_empty() || command != "VACUUM" && command != "ANALYZE" {
-        every_shard(cx)
-    } else {
+pub(crate) fn maintain(cx: &Context<'_>, command: &str, tables: &[ast::Name]) -> Planned {
+    let is_by_table = !tables.is_empty() && (command == "VACUUM" || command == "ANALYZE");
+    let shards = if is_by_table {
         shards_of(cx, tables.iter())
+    } else {
+        every_shard(cx)
     };
     let effect = if command == "ANALYZE" {
         Effect::Write
     } else {
         Effect::Maintain
     };
-    Ok(everywhere(shards, effect, Vec::new()))
+    everywhere(shards, effect, Vec::new())
 }
 
 fn check_private(tables: &[ast::TableRef]) -> Result<(), PlanError> {

@@ -164,8 +164,6 @@ pub(super) fn create_trigger(
     };
     let reads = trigger::reads(cx, function);
     match (&home.placement, reads) {
-        (topology::Placement::Unsharded { .. }, _) | (_, Reads::RowOnly) => Ok(()),
-        (topology::Placement::Sharded(_), Reads::Clock) => Ok(()),
         (topology::Placement::Reference(_), Reads::Clock | Reads::Unproven)
             if cx.topology.shards().len() > 1 =>
         {

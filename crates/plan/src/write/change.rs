@@ -266,12 +266,18 @@ fn check_cascade(
     if assigned.is_empty() {
         return Ok(());
     }
-    for other in written.cx.catalog.relations.values() {
-        if carries_into_key(written, other, (relation, &assigned)) {
-            return Err(refuse(UnsupportedId::ReferenceCascade, other.name.clone()));
-        }
+    let carried = written
+        .cx
+        .catalog
+        .relations
+        .values()
+        .filter(|other| carries_into_key(written, other, (relation, &assigned)))
+        .map(|other| other.name.as_str())
+        .min();
+    match carried {
+        Some(name) => Err(refuse(UnsupportedId::ReferenceCascade, name)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn carries_into_key(

@@ -141,15 +141,14 @@ pub(super) fn terms(
         let column = relation.column(name).ok_or_else(unknown)?;
         let class = Class::of_column(cx.catalog, column)
             .ok_or_else(|| refuse(UnsupportedId::KeyType, *name))?;
-        let expression = match part {
-            KeyExpression::Column(_) => None,
-            _ => {
-                class.of_expression(part).ok_or_else(unknown)?;
-                Some(opaque_where_case_is_odd(
-                    part,
-                    cx.catalog.ascii_case_is_plain,
-                ))
-            }
+        let expression = if let KeyExpression::Column(_) = part {
+            None
+        } else {
+            class.of_expression(part).ok_or_else(unknown)?;
+            Some(opaque_where_case_is_odd(
+                part,
+                cx.catalog.ascii_case_is_plain,
+            ))
         };
         let source = source(name).ok_or_else(unknown)?;
         terms.push(KeyTerm {

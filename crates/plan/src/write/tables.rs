@@ -171,7 +171,8 @@ impl<'a> Needs<'a> {
             let name = call.name.parts.join(".");
             match function::classify(cx, call) {
                 Class::Free | Class::Fresh | Class::Clock | Class::Sequence => {}
-                Class::Authority => {}
+                Class::Authority if is_one_shard => {}
+                Class::Authority => return Err(refuse(UnsupportedId::FunctionPlace, name)),
                 Class::Pinning if is_one_shard => facts.pins = true,
                 Class::Notify if is_one_shard => facts.unpreparable = true,
                 Class::SetConfig if is_one_shard => facts.sets_config = true,
