@@ -43,7 +43,10 @@ pub(crate) enum Class {
 
 /// What this call is.
 pub(crate) fn classify(context: &Context<'_>, call: &Call) -> Class {
-    let candidates = candidates(context, &call.name, call.arguments.len(), call.star);
+    // In FROM `unnest` takes any number of arrays: each is unnested by itself.
+    let is_unnest = call.name.parts.last().is_some_and(|last| last == "unnest");
+    let count = if is_unnest { 1 } else { call.arguments.len() };
+    let candidates = candidates(context, &call.name, count, call.star);
     if candidates.is_empty() {
         return unresolved(context, &call.name, call.arguments.len());
     }

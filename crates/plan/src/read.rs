@@ -18,7 +18,7 @@ use crate::{Context, PlanError, Unsupported, UnsupportedId, refuse};
 mod aggregate;
 mod edit;
 mod order;
-mod scatter;
+pub(crate) mod scatter;
 
 /// A query and its text.
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ fn reason(routes: &[Route]) -> &'static str {
 }
 
 /// The refusal when routes disagree at run time.
-fn split(analysis: &Analysis<'_>) -> Unsupported {
+pub(crate) fn split(analysis: &Analysis<'_>) -> Unsupported {
     let names = table_names(analysis);
     Unsupported::about(UnsupportedId::SplitRoutes, names)
 }
@@ -119,7 +119,7 @@ fn table_names(analysis: &Analysis<'_>) -> String {
 }
 
 /// Which literals a plan depends on.
-fn fixed_by(analysis: &Analysis<'_>, routes: &[Route]) -> Fixed {
+pub(crate) fn fixed_by(analysis: &Analysis<'_>, routes: &[Route]) -> Fixed {
     let has_text = routes.iter().any(|route| match route {
         // A literal in a view's definition is not one of this text.
         Route::Key { terms, .. } => terms

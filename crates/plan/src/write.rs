@@ -15,6 +15,7 @@ mod spread;
 mod tables;
 mod text;
 mod trigger;
+mod values;
 
 use std::sync::Arc;
 

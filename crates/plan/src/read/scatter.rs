@@ -84,7 +84,7 @@ fn routes_of(target: &Target) -> Vec<Route> {
 }
 
 /// What no part of a query over several shards may hold.
-fn check_traits(analysis: &Analysis<'_>) -> Result<(), PlanError> {
+pub(crate) fn check_traits(analysis: &Analysis<'_>) -> Result<(), PlanError> {
     let traits = analysis.traits;
     let checks = [
         (traits.has_write, UnsupportedId::WriteInCte),
@@ -113,7 +113,7 @@ fn check_traits(analysis: &Analysis<'_>) -> Result<(), PlanError> {
     }
 }
 
-fn check_functions(analysis: &Analysis<'_>) -> Result<(), PlanError> {
+pub(crate) fn check_functions(analysis: &Analysis<'_>) -> Result<(), PlanError> {
     for call in &analysis.calls {
         match call.class {
             FunctionClass::Free => {}
@@ -163,7 +163,10 @@ fn clocks(
 }
 
 /// The table whose rows carry those of the answer.
-fn anchor<'u>(analysis: &'u Analysis<'_>, graph: &Graph<'_>) -> Result<&'u Use, PlanError> {
+pub(crate) fn anchor<'u>(
+    analysis: &'u Analysis<'_>,
+    graph: &Graph<'_>,
+) -> Result<&'u Use, PlanError> {
     let mut refusal = None;
     for (at, used) in analysis.uses.iter().enumerate() {
         let is_candidate = matches!(used.place, Place::Sharded(_))
@@ -198,7 +201,7 @@ fn without_anchor(analysis: &Analysis<'_>) -> PlanError {
     refuse(UnsupportedId::SubqueryOffKey, name)
 }
 
-fn check_anchor(
+pub(crate) fn check_anchor(
     analysis: &Analysis<'_>,
     graph: &Graph<'_>,
     anchor: usize,
@@ -306,7 +309,7 @@ fn is_within(analysis: &Analysis<'_>, mut block: BlockId, outer: BlockId) -> boo
 }
 
 /// Whether a list holds every part of the anchor's key.
-pub(super) fn is_keyed(
+pub(crate) fn is_keyed(
     graph: &Graph<'_>,
     anchor: &Use,
     list: &[Option<crate::scope::AttributeId>],
@@ -378,7 +381,11 @@ fn merge<'a>(
 }
 
 /// The shards: those of the listed keys, or all of the group.
-fn target(analysis: &Analysis<'_>, graph: &Graph<'_>, anchor: &Use) -> Result<Target, PlanError> {
+pub(crate) fn target(
+    analysis: &Analysis<'_>,
+    graph: &Graph<'_>,
+    anchor: &Use,
+) -> Result<Target, PlanError> {
     let Place::Sharded(sharded) = &anchor.place else {
         return Err(refuse(UnsupportedId::Statement, &anchor.name));
     };

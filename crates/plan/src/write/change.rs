@@ -152,7 +152,7 @@ fn copies(
     if !needs.reads_nothing(written.cx) || tables::with_of(written.body).is_some() {
         select::check_same_everywhere(written, written.body, shards, needs)?;
     }
-    check_clock_words(written, change, relation)?;
+    check_clock_words(written, change, relation, UnsupportedId::ReferenceVolatile)?;
     let mut computes = Computes::new(written.cx);
     steady_params(written, &mut computes);
     let findings = stored_findings(written, change);
@@ -178,10 +178,11 @@ fn stored_findings(written: &Written<'_>, change: Change<'_>) -> Vec<Finding> {
 }
 
 /// `'now'` beside a column of a date or time is read on each copy.
-fn check_clock_words(
+pub(super) fn check_clock_words(
     written: &Written<'_>,
     change: Change<'_>,
     relation: &Relation,
+    id: UnsupportedId,
 ) -> Result<(), PlanError> {
     let has_clock = relation
         .columns
@@ -214,10 +215,7 @@ fn check_clock_words(
         });
     }
     match doubt {
-        Some(word) => Err(refuse(
-            UnsupportedId::ReferenceVolatile,
-            format!("'{word}'"),
-        )),
+        Some(word) => Err(refuse(id, format!("'{word}'"))),
         None => Ok(()),
     }
 }
@@ -256,10 +254,21 @@ fn check_cascade(
     change: Change<'_>,
     relation: &Relation,
 ) -> Result<(), PlanError> {
+    // What becomes of a row whose own key is assigned is looked at elsewhere; rows that follow it share its shard.
+    let own_key = match crate::ddl::placement_of(written.cx, relation) {
+        Placement::Sharded(sharded) => sharded
+            .key
+            .columns()
+            .iter()
+            .map(|&c| c.to_owned())
+            .collect(),
+        Placement::Reference(_) | Placement::Unsharded { .. } => Vec::new(),
+    };
     let assigned: Vec<i16> = change
         .assignments
         .iter()
         .flat_map(|assignment| &assignment.columns)
+        .filter(|name| !own_key.contains(name))
         .filter_map(|name| relation.column(name))
         .map(|column| column.number)
         .collect();

@@ -23,6 +23,7 @@ use super::text::{self, Edits};
 use super::{Goal, Subject, Written, conflict, select, temporary, trigger};
 use crate::compute::Computes;
 use crate::plan::{Facts, KeySource, Part, Planned, Route};
+use crate::slot::Slots;
 use crate::volatile::What;
 use crate::{PlanError, UnsupportedId, refuse};
 
@@ -127,6 +128,9 @@ struct Insertion<'a> {
     added: Vec<(&'a Column, DefaultPlan)>,
     /// Left-out key columns whose default the shard gives.
     left_out_key: Vec<(&'a Column, DefaultPlan)>,
+    /// Where the text's literals are; one that isn't known binds the plan to its text.
+    slots: Slots,
+    relies_on_text: bool,
     computes: Computes<'a>,
     edits: Edits,
     /// The added columns include, or a `DEFAULT` stands for, an identity column that takes no values.
@@ -179,6 +183,11 @@ impl<'a> Insertion<'a> {
             listed,
             added: Vec::new(),
             left_out_key: Vec::new(),
+            slots: Slots::of_text(
+                written.source,
+                written.cx.settings.standard_conforming_strings,
+            ),
+            relies_on_text: false,
             computes: Computes::new(written.cx),
             edits: Edits::default(),
             overrides: false,

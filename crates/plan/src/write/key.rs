@@ -10,6 +10,7 @@ use crate::compute::{Computes, slice};
 use crate::expression::opaque_where_case_is_odd;
 use crate::key::Class;
 use crate::plan::{KeySource, KeyTerm, Part};
+use crate::slot::Slots;
 use crate::volatile::{self, Finding, What};
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
@@ -44,6 +45,7 @@ pub(super) fn settle(
     cx: &Context<'_>,
     column: &Column,
     value: Value<'_>,
+    slots: &Slots,
     computes: &mut Computes<'_>,
 ) -> Result<Settled, PlanError> {
     let class = Class::of_column(cx.catalog, column)
@@ -54,7 +56,7 @@ pub(super) fn settle(
             instead: None,
         })
     };
-    if let Some(source) = plain(cx, class, value.expr) {
+    if let Some(source) = plain(cx, class, value.expr, slots) {
         return given(source);
     }
     let unknown = || refuse(UnsupportedId::ComputedKey, &column.name);
@@ -88,10 +90,15 @@ pub(super) fn settle(
 }
 
 /// A constant or a parameter, perhaps cast to a type of the key's own class.
-fn plain(cx: &Context<'_>, class: Class, expr: &ast::Expr) -> Option<KeySource> {
+pub(super) fn plain(
+    cx: &Context<'_>,
+    class: Class,
+    expr: &ast::Expr,
+    slots: &Slots,
+) -> Option<KeySource> {
     match &expr.kind {
         ExprKind::Param(number) => Some(KeySource::Param(*number)),
-        ExprKind::Const(constant) => literal(constant),
+        ExprKind::Const(constant) => literal(constant, slots),
         ExprKind::Cast { operand, type_name } => {
             let is_bare = type_name.array_dimensions == 0 && !type_name.has_modifiers;
             let known = cx
@@ -100,22 +107,21 @@ fn plain(cx: &Context<'_>, class: Class, expr: &ast::Expr) -> Option<KeySource> 
             let is_same = Class::of_type(cx.catalog, known.oid)?.is_same(class);
             let is_simple = matches!(operand.kind, ExprKind::Param(_) | ExprKind::Const(_));
             (is_bare && is_same && is_simple)
-                .then(|| plain(cx, class, operand))
+                .then(|| plain(cx, class, operand, slots))
                 .flatten()
         }
         _ => None,
     }
 }
 
-fn literal(constant: &ast::Const) -> Option<KeySource> {
-    let text = |text: String, quoted| Some(KeySource::Text { text, quoted });
+fn literal(constant: &ast::Const, slots: &Slots) -> Option<KeySource> {
     match &constant.value {
         ConstValue::Null => Some(KeySource::Null),
-        ConstValue::Integer(number) => text(number.to_string(), false),
-        ConstValue::Number(number) => text(number.clone(), false),
-        ConstValue::String(string) => text(string.clone(), true),
-        ConstValue::Bool(value) => text(value.to_string(), true),
-        ConstValue::Bits(_) => None,
+        ConstValue::Bool(value) => Some(KeySource::Value(pg::KeyValue::Bool(*value))),
+        ConstValue::Integer(_)
+        | ConstValue::Number(_)
+        | ConstValue::String(_)
+        | ConstValue::Bits(_) => slots.source(constant),
     }
 }
 

@@ -10,7 +10,7 @@ use super::default::{self, DefaultPlan};
 use super::insert::Policy;
 use super::tables::Needs;
 use super::text::Edits;
-use super::{Goal, Subject, Written, spread, trigger, verbatim};
+use super::{Goal, Subject, Written, conflict, spread, trigger, values, verbatim};
 use crate::compute::Computes;
 use crate::function;
 use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Planned, Route, Target, Text, Tier};
@@ -28,9 +28,23 @@ pub(super) fn plan(
     match &subject.goal {
         Goal::Alone(shard) => alone(written, insert, (relation, *shard), facts),
         Goal::Temporary => Ok(super::temporary()),
-        Goal::Copies(shards) => copies(written, insert, (relation, shards), (needs, facts)),
+        Goal::Copies(shards) => {
+            trigger::check(written.cx, &subject.goal, relation, trigger::INSERT)?;
+            let goal = (&subject.goal, relation);
+            match values::plan(written, insert, goal, (query, facts)) {
+                Some(planned) if needs.reads_nothing(written.cx) => planned,
+                _ => copies(written, insert, (relation, shards), (needs, facts)),
+            }
+        }
         Goal::Sharded(sharded) => {
             trigger::check(written.cx, &subject.goal, relation, trigger::INSERT)?;
+            conflict::check(written, insert, &subject.goal, relation)?;
+            if let Some(planned) =
+                values::plan(written, insert, (&subject.goal, relation), (query, facts))
+            {
+                return planned;
+            }
+            check_sharded(written, insert, relation)?;
             spread::insert_select(
                 written,
                 insert,
@@ -65,8 +79,6 @@ fn copies(
     (relation, shards): (&Relation, &[ShardId]),
     (needs, facts): (&Needs<'_>, Facts),
 ) -> Result<Planned, PlanError> {
-    let goal = Goal::Copies(shards.to_vec());
-    trigger::check(written.cx, &goal, relation, trigger::INSERT)?;
     check_same_everywhere(written, written.body, shards, needs)?;
     for column in left_out(insert, relation) {
         match default::plan(written.cx, column, Policy::Copies, false) {
@@ -84,6 +96,48 @@ fn copies(
         (&findings, Computes::new(written.cx)),
         facts,
     )
+}
+
+/// What the shards can't do for themselves when they make the rows.
+fn check_sharded(
+    written: &Written<'_>,
+    insert: &ast::Insert,
+    relation: &Relation,
+) -> Result<(), PlanError> {
+    for column in left_out(insert, relation) {
+        match default::plan(written.cx, column, Policy::Spread, false) {
+            DefaultPlan::Leave | DefaultPlan::Null => {}
+            DefaultPlan::Draw { .. } | DefaultPlan::Expression(_) | DefaultPlan::Unknown => {
+                let name = format!("the default of {:?}", column.name);
+                return Err(refuse(UnsupportedId::InsertSelect, name));
+            }
+        }
+    }
+    let identity = relation
+        .columns
+        .iter()
+        .find(|column| column.identity.is_some());
+    if let (Some(column), Some(false)) = (identity, insert.overriding_system) {
+        return Err(refuse(UnsupportedId::OverridingUser, &column.name));
+    }
+    let conflict = insert.on_conflict.iter().flat_map(|conflict| {
+        let updates = conflict.update.iter().flatten();
+        updates
+            .map(|assignment| &assignment.value)
+            .chain(&conflict.filter)
+    });
+    let returned = insert.returning.iter().map(|target| &target.expr);
+    let mut has_query = insert.with.is_some();
+    for expr in conflict.chain(returned) {
+        tree::walk_expr(expr, &mut |node| {
+            has_query |= matches!(node, Node::Query(_));
+            !has_query
+        });
+    }
+    if has_query {
+        return Err(refuse(UnsupportedId::SubqueryOffKey, &relation.name));
+    }
+    Ok(())
 }
 
 /// Columns that the statement names no value for.

@@ -130,8 +130,14 @@ impl Insertion<'_> {
         let text = self.text(&routes);
         let count = rows(self.insert).len().max(1);
         let (tier, target, reason) = self.target(goal, routes);
+        let relies_on_text = self.relies_on_text;
         let compute = self.computes.finish()?;
         let is_verbatim = text == Text::Verbatim;
+        let fixed = if is_verbatim && !relies_on_text {
+            Fixed::Slots(Vec::new())
+        } else {
+            Fixed::All
+        };
         let tier = if is_verbatim || tier != Tier::PassThrough {
             tier
         } else {
@@ -152,7 +158,7 @@ impl Insertion<'_> {
                 reasons: vec![reason],
                 notices: Vec::new(),
             },
-            fixed: Fixed::All,
+            fixed,
             facts,
         })
     }

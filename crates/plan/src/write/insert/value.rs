@@ -7,6 +7,7 @@ use sql::ast::{self, ExprKind, Span};
 
 use super::{Insertion, Policy, rows};
 use crate::plan::{KeySource, Part};
+use crate::slot::Slots;
 use crate::volatile::{self, Finding, What};
 use crate::write::default::{self, DefaultPlan};
 use crate::write::key::{self, Settled, Value};
@@ -59,7 +60,14 @@ impl Insertion<'_> {
                 expr,
                 findings: &findings,
             };
-            let settled = key::settle(self.written.cx, column, value, &mut self.computes)?;
+            let settled = key::settle(
+                self.written.cx,
+                column,
+                value,
+                &self.slots,
+                &mut self.computes,
+            )?;
+            self.relies_on_text |= matches!(settled.source, KeySource::Text { .. });
             self.keep(column, settled, Some(span), sources);
             return Ok(());
         }
@@ -141,7 +149,13 @@ impl Insertion<'_> {
                     expr: &expression.expr,
                     findings: &expression.findings,
                 };
-                let settled = key::settle(self.written.cx, column, value, &mut self.computes)?;
+                let settled = key::settle(
+                    self.written.cx,
+                    column,
+                    value,
+                    &Slots::default(),
+                    &mut self.computes,
+                )?;
                 let parts = settled.instead.iter().cloned().collect();
                 self.keep(column, settled, None, sources);
                 Ok(parts)
