@@ -7,7 +7,7 @@ use wire::frontend::BindParts;
 use crate::{ExecuteError, Request};
 
 /// Rows of text.
-pub type Rows = Vec<Vec<Option<String>>>;
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// Runs a query whose parameters are texts.
 ///
@@ -16,7 +16,7 @@ pub type Rows = Vec<Vec<Option<String>>>;
 ///
 /// # Cancel safety
 /// Not cancel safe: the backend is then closed when it is given back.
-pub async fn ask_with_texts(
+pub(crate) async fn ask_with_texts(
     backend: &mut Backend,
     query: &str,
     texts: &[&str],
@@ -43,7 +43,7 @@ pub async fn ask_with_texts(
 ///
 /// # Cancel safety
 /// Not cancel safe: the backend is then closed when it is given back.
-pub async fn ask_with_request(
+pub(crate) async fn ask_with_request(
     backend: &mut Backend,
     query: &str,
     request: &Request<'_>,

@@ -85,7 +85,7 @@ impl Executor<'_, '_> {
             self.hands
                 .environment
                 .sequences
-                .next(source, named, (1, block_of(&place)))
+                .next(source, named, (1, block_of(place)))
                 .await
         };
         let values = values.map_err(|error| pg::Diagnose::to_diagnostic(&error))?;
@@ -149,7 +149,7 @@ impl Executor<'_, '_> {
 }
 
 /// How many values are fetched at a time: one, unless the document declares the sequence.
-fn block_of(place: &SequencePlace) -> u32 {
+fn block_of(place: SequencePlace) -> u32 {
     place.block.max(1)
 }
 

@@ -15,12 +15,12 @@ mod target;
 use bytes::{Bytes, BytesMut};
 use pg::{Diagnostic, KeyValue, Parsed, SqlState, oid};
 use plan::{
-    CopyFormat, CopyIn, CopySource, CopyValue, Evaluated, Facts, KeySource, KeyTerm, Plan, Route,
-    Row, Target, Unsupported, UnsupportedId,
+    CopyFormat, CopyIn, CopySource, CopyValue, Evaluated, KeySource, KeyTerm, Route, Row, Target,
+    Unsupported, UnsupportedId,
 };
 use topology::ShardId;
 
-use crate::executor::{Executor, Ran, render_parts};
+use crate::executor::{Executor, Ran, Work, render_parts};
 use crate::pump::PumpError;
 use crate::{ExecuteError, Known, Request};
 use field::Fields;
@@ -50,12 +50,15 @@ impl Executor<'_, '_> {
     /// Takes the client's rows and brings each to its shard.
     pub(crate) async fn copy_in(
         &mut self,
-        plan: &Plan,
-        facts: Facts,
-        request: &Request<'_>,
+        work: Work<'_>,
         copy: &CopyIn,
-        computed: &[Option<String>],
     ) -> Result<Ran, ExecuteError> {
+        let Work {
+            plan,
+            facts,
+            request,
+            computed,
+        } = work;
         self.begin_implicit();
         let shards = match &plan.target {
             Target::Shards(shards) => shards.clone(),
@@ -184,12 +187,11 @@ impl Executor<'_, '_> {
         check_steady(copying)?;
         let home = self.home(copying, &added).await?;
         let row = copying.with_added(record, &added);
-        match home {
-            Some(shard) => copying.targets.send(self, shard, &row, copying.line).await,
-            None => {
-                copying.targets.send_to_all(&row, copying.line);
-                Ok(())
-            }
+        if let Some(shard) = home {
+            copying.targets.send(self, shard, &row, copying.line).await
+        } else {
+            copying.targets.send_to_all(&row, copying.line);
+            Ok(())
         }
     }
 

@@ -141,9 +141,10 @@ impl Diagnose for ExecuteError {
 
     fn to_diagnostic(&self) -> Diagnostic {
         match self {
-            Self::Raised(diagnostic) => (**diagnostic).clone(),
+            Self::Raised(diagnostic) | Self::Pump(PumpError::Own(diagnostic)) => {
+                (**diagnostic).clone()
+            }
             Self::Backend(error) => error.to_diagnostic(),
-            Self::Pump(PumpError::Own(diagnostic)) => (**diagnostic).clone(),
             Self::Evaluate(error) => error.to_diagnostic(),
             Self::Commit(error) => error.to_diagnostic(),
             Self::Plan(error) => error.to_diagnostic(),

@@ -37,6 +37,19 @@ pub struct Executor<'a, 'h> {
     pub sequences: &'a mut SessionSequences,
 }
 
+/// A plan on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    /// The plan.
+    pub(crate) plan: &'a Plan,
+    /// What it leaves behind.
+    pub(crate) facts: Facts,
+    /// For what it is run.
+    pub(crate) request: &'a Request<'a>,
+    /// What was computed first.
+    pub(crate) computed: &'a [Option<String>],
+}
+
 /// How a statement ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
@@ -44,6 +57,11 @@ pub enum Ran {
     Done {
         /// The command tag.
         tag: Option<Bytes>,
+    },
+    /// The client has as many rows as it wanted; whether there are more is told.
+    Suspended {
+        /// There are.
+        has_more: bool,
     },
     /// A shard raised an error, which the client has been told.
     Failed,
@@ -81,10 +99,17 @@ impl Executor<'_, '_> {
             };
             return self.pass(shard, &request, plan.effect, facts).await;
         }
-        self.merge(plan, facts, request, &computed).await
+        self.merge(Work {
+            plan,
+            facts,
+            request,
+            computed: &computed,
+        })
+        .await
     }
 
     /// Of shards that give the same answer, the one that the transaction uses already, else the first.
+    #[must_use]
     pub fn choose(&self, shards: &[ShardId]) -> ShardId {
         let held = shards
             .iter()
@@ -274,7 +299,7 @@ fn write_request(
     }
     wire::frontend::Message::Execute {
         portal: "",
-        rows_max: 0,
+        rows_max: i32::try_from(request.rows_max).unwrap_or(i32::MAX),
     }
     .encode(output);
     wire::frontend::Message::Sync.encode(output);

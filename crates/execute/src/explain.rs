@@ -5,7 +5,7 @@ use pg::{Format, oid};
 use plan::{Facts, Plan};
 use wire::backend::{Field, Message};
 
-use crate::executor::{Executor, Ran};
+use crate::executor::{Executor, Ran, Work};
 use crate::{ExecuteError, Request};
 
 impl Executor<'_, '_> {
@@ -25,7 +25,14 @@ impl Executor<'_, '_> {
         request: &Request<'_>,
     ) -> Result<Ran, ExecuteError> {
         let computed = vec![Some("0".to_owned()); plan.compute.len()];
-        let shares = self.shares(plan, request, &computed).await?;
+        let shares = self
+            .shares(Work {
+                plan,
+                facts,
+                request,
+                computed: &computed,
+            })
+            .await?;
         let mut lines: Vec<String> = header.to_vec();
         for share in &shares {
             let place = self.enlist(share.shard).await?;

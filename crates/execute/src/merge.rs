@@ -14,9 +14,9 @@ mod share;
 
 use bytes::{Bytes, BytesMut};
 use pg::{Diagnostic, Format, SqlState};
-use plan::{Bound, Effect, Facts, Merge, Plan, RowWindow, Text, Values as _};
+use plan::{Bound, Effect, Merge, RowWindow, Text, Values as _};
 
-use crate::executor::{Executor, Ran};
+use crate::executor::{Executor, Ran, Work};
 use crate::pump::PumpError;
 use crate::{ExecuteError, Known, Request};
 pub(crate) use answer::read;
@@ -43,48 +43,49 @@ pub(crate) struct Columns {
 pub(crate) struct Window {
     skip: u64,
     left: u64,
+    /// How many of them the client wants now.
+    wanted: u64,
+    /// Rows that the client doesn't want yet.
+    has_more: bool,
 }
 
 impl Executor<'_, '_> {
     /// Runs a plan on its shards and brings one answer to the client.
-    pub(crate) async fn merge(
-        &mut self,
-        plan: &Plan,
-        facts: Facts,
-        request: &Request<'_>,
-        computed: &[Option<String>],
-    ) -> Result<Ran, ExecuteError> {
+    pub(crate) async fn merge(&mut self, work: Work<'_>) -> Result<Ran, ExecuteError> {
+        let plan = work.plan;
         if let Text::CopyIn(copy) = &plan.text {
-            return self.copy_in(plan, facts, request, copy, computed).await;
+            return self.copy_in(work, copy).await;
         }
         if let Merge::CopyOut {
             has_header,
             is_binary,
         } = plan.merge
         {
-            let what = (has_header, is_binary);
-            return self.copy_out(plan, facts, request, computed, what).await;
+            return self.copy_out(work, (has_header, is_binary)).await;
         }
-        let shares = self.shares(plan, request, computed).await?;
+        let shares = self.shares(work).await?;
         let is_together = plan.effect > Effect::Read && shares.len() > 1;
         if is_together {
             self.begin_implicit();
         }
-        let hidden = hidden_columns(&plan.merge);
         let mut answers = Answers {
             list: Vec::new(),
             columns: Columns::default(),
         };
+        let mut window = window_of(&plan.merge, work);
         let result = if plan.merge == Merge::Copies {
-            self.copies(&shares, plan, facts, request, &mut answers)
-                .await
+            self.copies(&shares, work, &mut answers, &mut window).await
         } else {
-            self.send(&shares, plan, facts, request, hidden, &mut answers)
-                .await?;
-            self.combine(&shares, plan, request, computed, &mut answers)
-                .await
+            self.send(&shares, work, &mut answers).await?;
+            self.combine(&shares, work, &mut answers, &mut window).await
         };
         match result {
+            Ok(_) if work.request.rows_max > 0 && window.wanted == 0 => {
+                wire::backend::Message::PortalSuspended.encode(self.hands.client.output());
+                Ok(Ran::Suspended {
+                    has_more: window.has_more,
+                })
+            }
             Ok(tag) => {
                 wire::backend::Message::CommandComplete { tag: &tag }
                     .encode(self.hands.client.output());
@@ -103,29 +104,17 @@ impl Executor<'_, '_> {
     async fn send(
         &mut self,
         shares: &[Share],
-        plan: &Plan,
-        facts: Facts,
-        request: &Request<'_>,
-        hidden: u16,
+        work: Work<'_>,
         answers: &mut Answers,
     ) -> Result<(), ExecuteError> {
         for share in shares {
-            let answer = self
-                .send_one(share, plan.effect, facts, request, hidden)
-                .await?;
+            let answer = self.send_one(share, work).await?;
             answers.list.push(answer);
         }
         Ok(())
     }
 
-    async fn send_one(
-        &mut self,
-        share: &Share,
-        effect: Effect,
-        facts: Facts,
-        request: &Request<'_>,
-        hidden: u16,
-    ) -> Result<Answer, ExecuteError> {
+    async fn send_one(&mut self, share: &Share, work: Work<'_>) -> Result<Answer, ExecuteError> {
         let crate::Hands {
             environment,
             transaction,
@@ -136,10 +125,15 @@ impl Executor<'_, '_> {
             .enlist(environment, share.shard, *wanted)
             .await?;
         let participant = &mut transaction.participants()[place];
-        participant.note(effect, facts);
+        participant.note(work.plan.effect, work.facts);
         let ahead = participant.take_ahead().len();
         let backend = participant.backend();
-        write_share(backend, &share.text, request, hidden);
+        write_share(
+            backend,
+            &share.text,
+            work.request,
+            hidden_columns(&work.plan.merge),
+        );
         backend
             .connection
             .try_flush()
@@ -151,29 +145,18 @@ impl Executor<'_, '_> {
     async fn combine(
         &mut self,
         shares: &[Share],
-        plan: &Plan,
-        request: &Request<'_>,
-        computed: &[Option<String>],
+        work: Work<'_>,
         answers: &mut Answers,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
-        let hidden = hidden_columns(&plan.merge);
-        self.columns(answers, request, hidden).await?;
-        match &plan.merge {
-            Merge::Concat { window } => {
-                let window = self.window(window, request, computed)?;
+        let hidden = hidden_columns(&work.plan.merge);
+        self.columns(answers, work.request, hidden).await?;
+        match &work.plan.merge {
+            Merge::Ordered { keys, .. } => self.ordered(answers, keys, hidden, window).await,
+            Merge::Aggregate(aggregate) => self.aggregate(answers, aggregate, window).await,
+            Merge::InsertOrder => self.insert_order(shares, answers, window).await,
+            Merge::Concat { .. } | Merge::Pass | Merge::Copies | Merge::CopyOut { .. } => {
                 self.concat(answers, window).await
-            }
-            Merge::Ordered { keys, window, .. } => {
-                let window = self.window(window, request, computed)?;
-                self.ordered(answers, keys, hidden, window).await
-            }
-            Merge::Aggregate(aggregate) => {
-                let window = self.window(&aggregate.window, request, computed)?;
-                self.aggregate(answers, aggregate, window).await
-            }
-            Merge::InsertOrder => self.insert_order(shares, answers).await,
-            Merge::Pass | Merge::Copies | Merge::CopyOut { .. } => {
-                self.concat(answers, Window::all()).await
             }
         }
     }
@@ -182,21 +165,22 @@ impl Executor<'_, '_> {
     async fn copies(
         &mut self,
         shares: &[Share],
-        plan: &Plan,
-        facts: Facts,
-        request: &Request<'_>,
+        work: Work<'_>,
         answers: &mut Answers,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
         let mut shown: Option<String> = None;
         for share in shares {
-            let answer = self.send_one(share, plan.effect, facts, request, 0).await?;
+            let answer = self.send_one(share, work).await?;
             answers.list.push(answer);
             let place = answers.list.len() - 1;
             if shown.is_none() {
-                self.columns_of(place, answers, request, 0).await?;
+                self.columns_of(place, answers, work.request, 0).await?;
             }
             let is_first = shown.is_none();
-            let tag = self.rest_of(place, answers, is_first).await?;
+            let tag = self
+                .rest_of(place, answers, is_first.then_some(&mut *window))
+                .await?;
             match &shown {
                 None => shown = Some(tag),
                 Some(first) if *first == tag => {}
@@ -211,11 +195,16 @@ impl Executor<'_, '_> {
         &mut self,
         place: usize,
         answers: &mut Answers,
-        is_shown: bool,
+        mut window: Option<&mut Window>,
     ) -> Result<String, ExecuteError> {
         loop {
-            match answers.list[place].next(self.hands, is_shown).await? {
-                Event::Row(row) if is_shown => self.show(&row).await?,
+            match answers.list[place]
+                .next(self.hands, window.is_some())
+                .await?
+            {
+                Event::Row(row) if window.as_mut().is_some_and(|window| window.takes()) => {
+                    self.show(&row).await?;
+                }
                 Event::Row(_) | Event::Columns(_) => {}
                 Event::Ended => return Ok(answers.list[place].tag().to_owned()),
             }
@@ -293,23 +282,6 @@ impl Executor<'_, '_> {
         Ok(())
     }
 
-    fn window(
-        &self,
-        window: &RowWindow,
-        request: &Request<'_>,
-        computed: &[Option<String>],
-    ) -> Result<Window, ExecuteError> {
-        let known = Known {
-            request,
-            computed,
-            asked: &[],
-        };
-        let rows = |bound: &Option<Bound>| bound.as_ref().map_or(Ok(None), |b| rows_of(b, &known));
-        let skip = rows(&window.offset)?.unwrap_or(0);
-        let left = rows(&window.limit)?.unwrap_or(u64::MAX);
-        Ok(Window { skip, left })
-    }
-
     /// After a failure: whatever still runs is cancelled and read to its end, so that the connections can be used again.
     async fn abandon(&mut self, answers: &mut Answers, error: &ExecuteError) {
         self.hands.transaction.fail();
@@ -326,46 +298,66 @@ impl Executor<'_, '_> {
 }
 
 impl Window {
-    pub(crate) fn all() -> Self {
-        Self {
-            skip: 0,
-            left: u64::MAX,
-        }
-    }
-
     /// Whether the next row is shown.
     pub(crate) fn takes(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;
         }
-        let takes = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        takes
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        if self.wanted == 0 {
+            self.has_more = true;
+            return false;
+        }
+        self.wanted -= 1;
+        true
+    }
+}
+
+/// The bounds of an execution.
+fn window_of(merge: &Merge, work: Work<'_>) -> Window {
+    let all = RowWindow::default();
+    let window = match merge {
+        Merge::Concat { window } | Merge::Ordered { window, .. } => window,
+        Merge::Aggregate(aggregate) => &aggregate.window,
+        Merge::Pass | Merge::InsertOrder | Merge::Copies | Merge::CopyOut { .. } => &all,
+    };
+    let known = Known {
+        request: work.request,
+        computed: work.computed,
+        asked: &[],
+    };
+    let rows = |bound: &Option<Bound>| bound.as_ref().and_then(|bound| rows_of(bound, &known));
+    Window {
+        skip: rows(&window.offset).unwrap_or(0),
+        left: rows(&window.limit).unwrap_or(u64::MAX),
+        wanted: match work.request.rows_max {
+            0 => u64::MAX,
+            wanted => u64::from(wanted),
+        },
+        has_more: false,
     }
 }
 
 /// The number of rows that a bound means; `None` for no bound.
-fn rows_of(bound: &Bound, known: &Known<'_>) -> Result<Option<u64>, Diagnostic> {
-    let n = match bound {
-        Bound::Rows(rows) => return Ok(Some(*rows)),
-        Bound::Param(n) => known.param(*n),
+fn rows_of(bound: &Bound, known: &Known<'_>) -> Option<u64> {
+    let value = match bound {
+        Bound::Rows(rows) => return Some(*rows),
+        Bound::Param(n) => known.param(*n)?,
     };
-    let Some(bytes) = n.and_then(|value| value.bytes.map(|bytes| (bytes, value.is_binary))) else {
-        return Ok(None);
-    };
-    let number = match bytes {
-        (bytes, true) => match *bytes {
-            [a, b] => Some(i64::from(i16::from_be_bytes([a, b]))),
-            [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),
-            _ => <[u8; 8]>::try_from(bytes).ok().map(i64::from_be_bytes),
+    let number = match (value.bytes?, value.is_binary) {
+        (&[high, low], true) => i64::from(i16::from_be_bytes([high, low])),
+        (bytes, true) => match <[u8; 4]>::try_from(bytes) {
+            Ok(short) => i64::from(i32::from_be_bytes(short)),
+            Err(_) => <[u8; 8]>::try_from(bytes).ok().map(i64::from_be_bytes)?,
         },
-        (bytes, false) => std::str::from_utf8(bytes)
-            .ok()
-            .and_then(|text| text.trim().parse().ok()),
+        (bytes, false) => std::str::from_utf8(bytes).ok()?.trim().parse().ok()?,
     };
     // A negative bound is PostgreSQL's error, and every shard has raised it before this is asked.
-    Ok(number.and_then(|number| u64::try_from(number).ok()))
+    u64::try_from(number).ok()
 }
 
 fn hidden_columns(merge: &Merge) -> u16 {
@@ -434,11 +426,11 @@ pub(crate) fn sum_tags<'t>(tags: impl IntoIterator<Item = &'t str>) -> String {
 }
 
 fn differing(share: &Share, first: &str, tag: &str, executor: &Executor<'_, '_>) -> Diagnostic {
-    let shard = executor.hands.environment.shard_name(share.shard);
+    let other = executor.hands.environment.shard_name(share.shard);
     let message = "the copies of a reference table differ";
     Diagnostic::error(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
         .detail(format!(
-            "The first copy answered \"{first}\", shard {shard} \"{tag}\"; nothing was changed."
+            "The first copy answered \"{first}\", shard {other} \"{tag}\"; nothing was changed."
         ))
         .hint("Compare the table on its shards; somebody wrote to one of them directly.")
 }

@@ -21,6 +21,8 @@ pub struct Request<'a> {
     pub types: &'a [Oid],
     /// The lifted text, where the plan may name its literals.
     pub lifted: Option<&'a sql::Lifted>,
+    /// At most so many rows are wanted now (`Execute` with a limit); 0 is all.
+    pub rows_max: u32,
     /// The client is told the columns before the rows (always in the simple protocol).
     pub says_columns: bool,
 }

@@ -20,6 +20,7 @@ use crate::pump::{Expect, Script};
 use crate::{Environment, ExecuteError, Running};
 
 /// Why a backend stays with its session after the transaction.
+#[expect(clippy::struct_excessive_bools, reason = "any combination is possible")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     /// Temporary tables.
@@ -243,27 +244,26 @@ impl Transaction {
         shard: ShardId,
         wanted: Wanted<'_>,
     ) -> Result<usize, ExecuteError> {
-        let index = match self
+        let index = if let Some(index) = self
             .participants
             .iter()
             .position(|held| held.shard == shard)
         {
-            Some(index) => index,
-            None => {
-                self.check_isolation(environment, shard, wanted)?;
-                let lease = self.lease(shard, wanted.session).await?;
-                self.running.enter(lease.cancel_target()).await;
-                self.participants.push(Participant {
-                    shard,
-                    lease,
-                    wrote: false,
-                    cannot_prepare: false,
-                    pins: Pins::default(),
-                    in_block: false,
-                    ahead: Script::new(),
-                });
-                self.participants.len() - 1
-            }
+            index
+        } else {
+            self.check_isolation(environment, shard, wanted)?;
+            let lease = self.lease(shard, wanted.session).await?;
+            self.running.enter(lease.cancel_target()).await;
+            self.participants.push(Participant {
+                shard,
+                lease,
+                wrote: false,
+                cannot_prepare: false,
+                pins: Pins::default(),
+                in_block: false,
+                ahead: Script::new(),
+            });
+            self.participants.len() - 1
         };
         let participant = &mut self.participants[index];
         if participant.in_block {

@@ -79,6 +79,7 @@ pub struct PlanCache<T> {
 
 impl<T> PlanCache<T> {
     /// A cache for at most `shapes_max` shapes.
+    #[must_use]
     pub fn new(shapes_max: usize) -> Self {
         Self {
             shapes: Cache::new(shapes_max),
@@ -129,6 +130,7 @@ impl<T> PlanCache<T> {
     }
 
     /// Number of shapes held.
+    #[must_use]
     pub fn shapes_count(&self) -> usize {
         self.shapes.len()
     }

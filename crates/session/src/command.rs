@@ -39,7 +39,7 @@ impl Session {
             Body::Execute { name, arguments } => self.sql_execute(name, arguments, request).await,
             Body::Deallocate(name) => self.deallocate(name.as_deref()),
             Body::Declare { name, hold, .. } => {
-                self.declare(name, *hold, body, request, snapshot).await
+                self.declare((name, *hold), body, request, snapshot).await
             }
             Body::Fetch { cursor, .. } => self.on_cursor(Some(cursor), request, snapshot).await,
             Body::Close(cursor) => self.on_cursor(cursor.as_deref(), request, snapshot).await,
@@ -89,8 +89,7 @@ impl Session {
 
     async fn declare(
         &mut self,
-        name: &str,
-        hold: bool,
+        (name, hold): (&str, bool),
         body: &Body,
         request: &Request<'_>,
         snapshot: &Snapshot,

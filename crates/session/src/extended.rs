@@ -10,7 +10,7 @@ use wire::frontend::{Message, Target as What};
 use crate::command::prepare::{exists, missing};
 use crate::error::Halt;
 use crate::session::Session;
-use crate::statement::{Action, Portal, Prepared};
+use crate::statement::{Action, Mode, Portal, PortalState, Prepared};
 
 /// A pipeline that has gathered so many bytes for its backend is sent before it grows further.
 const GATHER_BYTES_MAX: usize = 64 * 1024;
@@ -146,7 +146,7 @@ impl Session {
             prepared,
             bind: body.clone(),
             shard,
-            is_done: false,
+            state: PortalState::Fresh,
         };
         self.portals.insert(bind.portal.to_owned(), portal);
         Ok(Flow::Went)
@@ -178,6 +178,7 @@ impl Session {
             bind: Some(bind),
             types: &prepared.description.parameters,
             lifted: prepared.shaped.lifted.as_ref(),
+            rows_max: 0,
             says_columns: false,
         };
         let snapshot = self.snapshot()?;
@@ -251,32 +252,36 @@ impl Session {
         if flow != Flow::Went {
             return Ok(flow);
         }
-        if portal.is_done {
-            let message = format!("portal \"{name}\" cannot be run anymore");
-            let code = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
-            return Err(Diagnostic::error(code, message).into());
+        match portal.state {
+            PortalState::Fresh => {}
+            PortalState::Exhausted => {
+                self.say(&wire::backend::Message::CommandComplete { tag: "SELECT 0" });
+                return Ok(Flow::Went);
+            }
+            PortalState::Cut => return Err(portal_cut().into()),
+            PortalState::Done => {
+                let message = format!("portal \"{name}\" cannot be run anymore");
+                let code = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
+                return Err(Diagnostic::error(code, message).into());
+            }
         }
+        let mode = Mode {
+            says_columns: false,
+            rows_max: u32::try_from(rows_max).unwrap_or(0),
+        };
+        let ran = self.run_bound(&portal.prepared, &portal.bind, mode).await?;
+        let state = match ran {
+            Ran::Suspended { has_more: true } => PortalState::Cut,
+            Ran::Suspended { has_more: false } => PortalState::Exhausted,
+            Ran::Done { .. } | Ran::Failed => PortalState::Done,
+        };
         if let Some(own) = self.portals.get_mut(name) {
-            own.is_done = true;
+            own.state = state;
         }
-        if rows_max > 0 && portal.prepared.description.row.is_some() {
-            self.limit_rows(rows_max)?;
-        }
-        match self
-            .run_bound(&portal.prepared, &portal.bind, false)
-            .await?
-        {
-            Ran::Done { .. } => Ok(Flow::Went),
+        match ran {
+            Ran::Done { .. } | Ran::Suspended { .. } => Ok(Flow::Went),
             Ran::Failed => Ok(Flow::Failed(SqlState::INTERNAL_ERROR)),
         }
-    }
-
-    /// Row limits are PostgreSQL's own on one shard.
-    fn limit_rows(&self, rows_max: i32) -> Result<(), Diagnostic> {
-        let _ = rows_max;
-        let what = "a row limit on a statement over several shards is not supported";
-        let hint = "Execute without a row limit (fetch size 0), or name the shard key.";
-        Err(crate::command::refusal("row-limit-over-shards", what, hint))
     }
 
     /// Runs a prepared statement with bound parameters, in the session's own hands.
@@ -284,7 +289,7 @@ impl Session {
         &mut self,
         prepared: &Prepared,
         bind: &Bytes,
-        says_columns: bool,
+        mode: Mode,
     ) -> Result<Ran, ExecuteError> {
         let Ok(Message::Bind(parsed)) = Message::parse(b'B', bind) else {
             let message = "invalid Bind message";
@@ -297,7 +302,8 @@ impl Session {
             bind: Some(&parsed),
             types: &prepared.description.parameters,
             lifted: shaped.lifted.as_ref(),
-            says_columns,
+            rows_max: mode.rows_max,
+            says_columns: mode.says_columns,
         };
         if shaped.statement.is_none() {
             wire::backend::Message::EmptyQueryResponse.encode(self.client.output());
@@ -398,6 +404,12 @@ impl Session {
         self.prepared.insert(name.to_owned(), renewed.clone());
         Ok(renewed)
     }
+}
+
+fn portal_cut() -> Diagnostic {
+    let what = "fetching on from a portal over several shards is not supported";
+    let hint = "Execute without a row limit (fetch size 0), or name the shard key.";
+    crate::command::refusal("portal-over-shards", what, hint)
 }
 
 fn no_portal(name: &str) -> Diagnostic {

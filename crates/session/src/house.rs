@@ -65,7 +65,7 @@ impl Default for Limits {
         Self {
             lease_wait: Duration::from_secs(15),
             message_bytes_max: 1 << 30,
-            login_timeout: Duration::from_secs(60),
+            login_timeout: Duration::from_mins(1),
             prepared_max: 10_000,
             shapes_max: 20_000,
         }

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 /// What a fresh backend of this user and database starts with, where it matters to planning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defaults {
+pub(crate) struct Defaults {
     /// `search_path`.
     pub search_path: String,
     /// `DateStyle`.
@@ -21,7 +21,7 @@ pub struct Defaults {
 
 /// What the session's settings mean.
 #[derive(Clone, Debug)]
-pub struct Meaning {
+pub(crate) struct Meaning {
     /// Database.
     pub database: Arc<str>,
     /// The user that logged in.
@@ -41,7 +41,7 @@ pub struct Meaning {
 
 impl Meaning {
     /// The meaning of a fresh session.
-    pub fn new(
+    pub(crate) fn new(
         database: Arc<str>,
         user: Arc<str>,
         defaults: Arc<Defaults>,
@@ -64,7 +64,7 @@ impl Meaning {
     }
 
     /// Takes changed settings in.
-    pub fn update(&mut self, settings: &Settings) {
+    pub(crate) fn update(&mut self, settings: &Settings) {
         let path = settings
             .effective("search_path")
             .unwrap_or(&self.defaults.search_path);
@@ -105,15 +105,8 @@ impl Meaning {
         self.key = None;
     }
 
-    /// Notes that a temporary relation was made.
-    pub fn add_temporary(&mut self, name: &str) {
-        if !self.temporary.iter().any(|own| own == name) {
-            self.temporary.push(name.to_owned());
-        }
-    }
-
     /// The session's part of the plan cache's key.
-    pub fn key(&mut self, snapshot: &Snapshot) -> Arc<cache::Setting> {
+    pub(crate) fn key(&mut self, snapshot: &Snapshot) -> Arc<cache::Setting> {
         let (catalog_version, topology_revision) =
             (snapshot.catalog.version, snapshot.topology.revision());
         if let Some(key) = &self.key
@@ -127,7 +120,7 @@ impl Meaning {
             role: Arc::clone(&self.role),
             search_path: Arc::clone(&self.raw_path),
             default_group: Arc::clone(&self.default_group),
-            flags: flags(&self.plan),
+            flags: flags(self.plan),
             catalog_version,
             topology_revision,
         });
@@ -136,7 +129,7 @@ impl Meaning {
     }
 
     /// How texts are read.
-    pub fn parse_options(&self) -> sql::ParseOptions {
+    pub(crate) fn parse_options(&self) -> sql::ParseOptions {
         let standard_conforming_strings = self.plan.standard_conforming_strings;
         sql::ParseOptions {
             standard_conforming_strings,
@@ -144,7 +137,7 @@ impl Meaning {
     }
 
     /// What planning is given.
-    pub fn context<'a>(
+    pub(crate) fn context<'a>(
         &'a self,
         snapshot: &'a Snapshot,
         types: &'a [pg::Oid],
@@ -166,7 +159,7 @@ impl Meaning {
     }
 }
 
-fn flags(settings: &plan::Settings) -> u32 {
+fn flags(settings: plan::Settings) -> u32 {
     let fanout = match settings.fanout {
         plan::Fanout::Scatter => 0,
         plan::Fanout::Multi => 1,
@@ -208,12 +201,11 @@ fn split_list(list: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = list.trim_start();
     while !rest.is_empty() {
-        let (name, after) = match rest.strip_prefix('"') {
-            Some(quoted) => take_quoted(quoted),
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                (rest[..end].trim().to_lowercase(), &rest[end..])
-            }
+        let (name, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            take_quoted(quoted)
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            (rest[..end].trim().to_lowercase(), &rest[end..])
         };
         if !name.is_empty() {
             names.push(name);

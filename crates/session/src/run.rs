@@ -52,9 +52,10 @@ impl Session {
             Action::Command => Box::pin(self.command(&statement.body, request, snapshot)).await,
             Action::Run(planned) => {
                 let (plan, facts) = (&planned.plan, planned.facts);
-                let changes = match facts.sets_config {
-                    true => config_changes(&statement.body, request)?,
-                    false => Vec::new(),
+                let changes = if facts.sets_config {
+                    config_changes(&statement.body, request)?
+                } else {
+                    Vec::new()
                 };
                 self.say_notices(&plan.notices);
                 let ran = self
@@ -122,6 +123,12 @@ impl Session {
             self.defined().await?;
         }
         self.read_back_settings(changes).await?;
+        if facts.forgets_sequences || effect == Effect::Define {
+            self.house.environment.sequences.forget_all();
+        }
+        if facts.draws_unseen {
+            self.sequences.note_unseen();
+        }
         if facts.pins {
             self.note_pins().await?;
         }

@@ -24,7 +24,7 @@ use crate::settings::Settings;
 use crate::statement::{Portal, Prepared};
 
 /// One client.
-pub struct Session {
+pub(crate) struct Session {
     pub(crate) house: Arc<House>,
     pub(crate) client: Connection,
     pub(crate) transaction: Transaction,
@@ -54,7 +54,7 @@ impl Session {
     ///
     /// # Cancel safety
     /// Not cancel safe; what is dropped in the middle of a statement is cancelled on its shards.
-    pub async fn serve(&mut self) -> Result<(), Halt> {
+    pub(crate) async fn serve(&mut self) -> Result<(), Halt> {
         let result = self.requests().await;
         if let Err(Halt::Fatal(diagnostic)) = &result {
             wire::backend::error_response(self.client.output(), diagnostic);

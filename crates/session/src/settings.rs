@@ -10,7 +10,7 @@ use pool::Settings as Values;
 
 /// The settings of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// What the client asked for at start; `RESET` goes back to it.
     startup: Values,
     /// Now, including `SET LOCAL`.
@@ -35,7 +35,7 @@ struct Saved {
 
 impl Settings {
     /// The settings of a client that started with `startup`.
-    pub fn new(startup: Values) -> Self {
+    pub(crate) fn new(startup: Values) -> Self {
         let current = Layer {
             session: startup.clone(),
             local: Values::empty(),
@@ -48,22 +48,22 @@ impl Settings {
     }
 
     /// Session-level values: what every leased backend must have.
-    pub fn session(&self) -> &Values {
+    pub(crate) fn session(&self) -> &Values {
         &self.current.session
     }
 
     /// Values of `SET LOCAL`: what a backend enlisted now must have until the transaction ends.
-    pub fn local(&self) -> &Values {
+    pub(crate) fn local(&self) -> &Values {
         &self.current.local
     }
 
     /// The value that the client started with.
-    pub fn startup(&self, name: &str) -> Option<&str> {
+    pub(crate) fn startup(&self, name: &str) -> Option<&str> {
         self.startup.value(&name.to_ascii_lowercase())
     }
 
     /// The value in force, when the client ever set it. `name` is lower case.
-    pub fn effective(&self, name: &str) -> Option<&str> {
+    pub(crate) fn effective(&self, name: &str) -> Option<&str> {
         let layer = &self.current;
         layer
             .local
@@ -72,7 +72,7 @@ impl Settings {
     }
 
     /// Notes an accepted `SET` (or `set_config`).
-    pub fn set(&mut self, name: &str, value: &str, is_local: bool) {
+    pub(crate) fn set(&mut self, name: &str, value: &str, is_local: bool) {
         if is_local {
             if !self.saved.is_empty() {
                 self.current.local = self.current.local.with(name, value);
@@ -84,7 +84,7 @@ impl Settings {
     }
 
     /// Notes `RESET name`: back to the value at start, or to the server's own.
-    pub fn reset(&mut self, name: &str) {
+    pub(crate) fn reset(&mut self, name: &str) {
         let lower = name.to_ascii_lowercase();
         self.current.session = match self.startup.value(&lower) {
             Some(value) => self.current.session.with(name, value),
@@ -94,7 +94,7 @@ impl Settings {
     }
 
     /// Notes `RESET ALL`. PostgreSQL leaves `role` and `session_authorization` alone.
-    pub fn reset_all(&mut self) {
+    pub(crate) fn reset_all(&mut self) {
         let mut fresh = self.startup.clone();
         for kept in ["role", "session_authorization"] {
             if let Some(value) = self.current.session.value(kept) {
@@ -108,13 +108,13 @@ impl Settings {
     }
 
     /// Forgets `SET ROLE` and `SET SESSION AUTHORIZATION`, as `DISCARD ALL` does.
-    pub fn reset_role(&mut self) {
+    pub(crate) fn reset_role(&mut self) {
         let session = &self.current.session;
         self.current.session = session.without("role").without("session_authorization");
     }
 
     /// A transaction block begins.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.saved.clear();
         self.saved.push(Saved {
             savepoint: None,
@@ -123,7 +123,7 @@ impl Settings {
     }
 
     /// A savepoint is set.
-    pub fn savepoint(&mut self, name: &str) {
+    pub(crate) fn savepoint(&mut self, name: &str) {
         self.saved.push(Saved {
             savepoint: Some(name.to_owned()),
             layer: self.current.clone(),
@@ -131,14 +131,14 @@ impl Settings {
     }
 
     /// A savepoint is released: its changes stay.
-    pub fn release(&mut self, name: &str) {
+    pub(crate) fn release(&mut self, name: &str) {
         if let Some(index) = self.find(name) {
             self.saved.truncate(index);
         }
     }
 
     /// `ROLLBACK TO name`: its changes are undone, the savepoint stays.
-    pub fn rollback_to(&mut self, name: &str) {
+    pub(crate) fn rollback_to(&mut self, name: &str) {
         if let Some(index) = self.find(name) {
             self.saved.truncate(index + 1);
             self.current = self.saved[index].layer.clone();
@@ -146,13 +146,13 @@ impl Settings {
     }
 
     /// The transaction committed: `SET LOCAL` ends.
-    pub fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.saved.clear();
         self.current.local = Values::empty();
     }
 
     /// The transaction rolled back: everything since its begin is undone.
-    pub fn rollback(&mut self) {
+    pub(crate) fn rollback(&mut self) {
         if let Some(saved) = self.saved.first() {
             self.current = saved.layer.clone();
         }

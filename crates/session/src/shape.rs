@@ -336,6 +336,7 @@ impl Session {
             bind: None,
             types: &[],
             lifted: Some(lifted),
+            rows_max: 0,
             says_columns: true,
         }
     }

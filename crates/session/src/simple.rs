@@ -60,7 +60,7 @@ impl Session {
     /// Runs one statement; false when it failed, which the client has been told.
     async fn one_statement(&mut self, text: &str, position: Position) -> Result<bool, Halt> {
         match self.statement(text, position).await {
-            Ok(Ran::Done { .. }) => Ok(true),
+            Ok(Ran::Done { .. } | Ran::Suspended { .. }) => Ok(true),
             Ok(Ran::Failed) => Ok(false),
             Err(error) => {
                 let error = shifted(error, position);

@@ -148,6 +148,7 @@ async fn read_start(
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn fatal(error: impl Diagnose) -> Halt {
     error.to_diagnostic().into()
 }

@@ -50,7 +50,7 @@ pub struct Description {
 
 /// A statement that the client prepared.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Its plan.
     pub shaped: Arc<Shaped>,
     /// Parameter types as the client declared them.
@@ -61,15 +61,37 @@ pub struct Prepared {
 
 /// A statement with its parameters.
 #[derive(Clone, Debug)]
-pub struct Portal {
+pub(crate) struct Portal {
     /// The statement.
     pub prepared: Prepared,
     /// The body of the client's `Bind`.
     pub bind: Bytes,
     /// It lives on a backend, under the client's name, on this shard.
     pub shard: Option<topology::ShardId>,
-    /// It has been run to its end.
-    pub is_done: bool,
+    /// How far it has been run.
+    pub state: PortalState,
+}
+
+/// How far a portal of the session's own has been run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortalState {
+    /// Not yet.
+    Fresh,
+    /// To its end.
+    Done,
+    /// Up to a row limit that was met exactly: nothing is left.
+    Exhausted,
+    /// Up to a row limit; what was left has been dropped.
+    Cut,
+}
+
+/// How an execution is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode {
+    /// Columns are told before the rows.
+    pub(crate) says_columns: bool,
+    /// At most so many rows; 0 is all.
+    pub(crate) rows_max: u32,
 }
 
 // === impl Description ===
@@ -102,7 +124,7 @@ impl Description {
 
 impl Portal {
     /// The client's `Bind`.
-    pub fn bind(&self) -> Bind<'_> {
+    pub(crate) fn bind(&self) -> Bind<'_> {
         match wire::frontend::Message::parse(b'B', &self.bind) {
             Ok(wire::frontend::Message::Bind(bind)) => bind,
             _ => unreachable!("a portal is made from a Bind that was read before"),

@@ -1,12 +1,11 @@
 //! `COPY ... TO STDOUT` over several shards: each shard's data after the other's, headers and trailers once.
 
 use bytes::Bytes;
-use plan::{Facts, Plan};
 
-use crate::executor::{Executor, Ran};
+use crate::ExecuteError;
+use crate::executor::{Executor, Ran, Work};
 use crate::merge::{read, sum_tags};
 use crate::pump::{PumpError, read_diagnostic};
-use crate::{ExecuteError, Request};
 
 /// Signature, flags and length of the extension.
 const BINARY_HEADER_BYTES: usize = 19;
@@ -18,18 +17,15 @@ impl Executor<'_, '_> {
     /// Copies every shard's rows out.
     pub(crate) async fn copy_out(
         &mut self,
-        plan: &Plan,
-        facts: Facts,
-        request: &Request<'_>,
-        computed: &[Option<String>],
+        work: Work<'_>,
         (has_header, is_binary): (bool, bool),
     ) -> Result<Ran, ExecuteError> {
-        let shares = self.shares(plan, request, computed).await?;
+        let shares = self.shares(work).await?;
         let mut tags = Vec::new();
         for share in &shares {
             let place = self.enlist(share.shard).await?;
             let participant = &mut self.hands.transaction.participants()[place];
-            participant.note(plan.effect, facts);
+            participant.note(work.plan.effect, work.facts);
             let backend = participant.backend();
             let text = &share.text;
             wire::frontend::Message::Query { text }.encode(backend.connection.output());

@@ -24,6 +24,10 @@ pub(super) enum Record {
 
 /// Finds where records end.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a state of its own at the place that was seen"
+)]
 pub(super) struct Splitter {
     format: CopyFormat,
     needs_header: bool,

@@ -32,7 +32,7 @@ impl Executor<'_, '_> {
         &mut self,
         answers: &mut Answers,
         plan: &Aggregate,
-        mut window: Window,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
         let group = keys_of(&plan.group, &answers.columns)?;
         let order = keys_of(&plan.order, &answers.columns)?;
@@ -54,13 +54,13 @@ impl Executor<'_, '_> {
             let fresh = begin(&row, plan, &answers.columns)?;
             if let Some((_, done)) = current.replace((row, fresh)) {
                 shown += self
-                    .group_done(&done, plan.hidden, &mut sorted, &mut window)
+                    .group_done(&done, plan.hidden, &mut sorted, window)
                     .await?;
             }
         }
         if let Some((_, done)) = current {
             shown += self
-                .group_done(&done, plan.hidden, &mut sorted, &mut window)
+                .group_done(&done, plan.hidden, &mut sorted, window)
                 .await?;
         }
         for row in sorted.take()? {
@@ -219,17 +219,12 @@ fn add(running: &mut [Running], row: &Bytes) -> Result<(), ExecuteError> {
                 value: kept,
                 ..
             } => {
-                if let Some(value) = value {
-                    let value = matches!(value, [b't'] | [1]);
-                    let combined = kept.map_or(value, |kept| {
-                        if *is_and {
-                            kept && value
-                        } else {
-                            kept || value
-                        }
-                    });
-                    *kept = Some(combined);
-                }
+                let value = value.map(|value| matches!(value, [b't' | 1]));
+                *kept = match (*kept, value) {
+                    (Some(kept), Some(value)) if *is_and => Some(kept && value),
+                    (Some(kept), Some(value)) => Some(kept || value),
+                    (kept, value) => kept.or(value),
+                };
                 Ok(())
             }
         };

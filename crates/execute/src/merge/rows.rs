@@ -26,7 +26,7 @@ impl Executor<'_, '_> {
     pub(super) async fn concat(
         &mut self,
         answers: &mut Answers,
-        mut window: Window,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
         let mut shown = 0;
         for place in 0..answers.list.len() {
@@ -50,7 +50,7 @@ impl Executor<'_, '_> {
         answers: &mut Answers,
         keys: &[MergeKey],
         hidden: u16,
-        mut window: Window,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
         let keys = keys_of(keys, &answers.columns)?;
         let mut heads = self.heads(answers).await?;
@@ -101,6 +101,7 @@ impl Executor<'_, '_> {
         &mut self,
         shares: &[Share],
         answers: &mut Answers,
+        window: &mut Window,
     ) -> Result<String, ExecuteError> {
         let mut rows: Vec<(usize, Bytes)> = Vec::new();
         for (place, share) in shares.iter().enumerate() {
@@ -120,7 +121,9 @@ impl Executor<'_, '_> {
         }
         rows.sort_by_key(|(at, _)| *at);
         for (_, row) in &rows {
-            self.show(row).await?;
+            if window.takes() {
+                self.show(row).await?;
+            }
         }
         Ok(sum_tags(answers.list.iter().map(super::Answer::tag)))
     }

@@ -1,9 +1,9 @@
 //! What each shard gets of a statement.
 
-use plan::{Evaluated, Plan, Text};
+use plan::{Evaluated, Text};
 use topology::ShardId;
 
-use crate::executor::{Executor, render, render_parts};
+use crate::executor::{Executor, Work, render, render_parts};
 use crate::{ExecuteError, Known, Request};
 
 /// One shard's part of a statement.
@@ -19,12 +19,13 @@ pub(crate) struct Share {
 
 impl Executor<'_, '_> {
     /// The shares of a plan, in the order of the shards; a broadcast keeps the plan's own order.
-    pub(crate) async fn shares(
-        &mut self,
-        plan: &Plan,
-        request: &Request<'_>,
-        computed: &[Option<String>],
-    ) -> Result<Vec<Share>, ExecuteError> {
+    pub(crate) async fn shares(&mut self, work: Work<'_>) -> Result<Vec<Share>, ExecuteError> {
+        let Work {
+            plan,
+            request,
+            computed,
+            ..
+        } = work;
         if let Text::Rows { head, rows, tail } = &plan.text {
             let homes = self.homes(rows, request, computed).await?;
             let mut shards = homes.clone();

@@ -10,6 +10,8 @@ use pg::{Diagnostic, Oid, SqlState};
 pub struct SessionSequences {
     current: HashMap<Oid, i64>,
     last: Option<Oid>,
+    /// A shard may have drawn values that nobody here has seen.
+    is_unsure: bool,
 }
 
 // === impl SessionSequences ===
@@ -25,6 +27,12 @@ impl SessionSequences {
     pub fn note_next(&mut self, sequence: Oid, value: i64) {
         self.current.insert(sequence, value);
         self.last = Some(sequence);
+        self.is_unsure = false;
+    }
+
+    /// Notes that a shard may have drawn values unseen: until the next value is drawn here, what was drawn last isn't known.
+    pub fn note_unseen(&mut self) {
+        self.is_unsure = true;
     }
 
     /// Notes `setval(..., value, true)`: `currval` is that value now, and `lastval` where it was
@@ -33,11 +41,22 @@ impl SessionSequences {
         self.current.insert(sequence, value);
     }
 
+    fn check(&self) -> Result<(), Diagnostic> {
+        if !self.is_unsure {
+            return Ok(());
+        }
+        let message = "the last value of a sequence is not known in this session";
+        Err(Diagnostic::error(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .detail("kintsugi/sequence-unseen: a trigger or a function drew values inside a shard")
+            .hint("Take the value from RETURNING."))
+    }
+
     /// `currval` of a sequence; the name, without its schema, is for the error.
     ///
     /// # Errors
     /// 55000 when this session drew none.
     pub fn current(&self, sequence: Oid, name: &str) -> Result<i64, Diagnostic> {
+        self.check()?;
         let missing = || {
             Diagnostic::error(
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -52,6 +71,7 @@ impl SessionSequences {
     /// # Errors
     /// 55000 when this session drew none, or the sequence was dropped since.
     pub fn last(&self) -> Result<i64, Diagnostic> {
+        self.check()?;
         let missing = || {
             Diagnostic::error(
                 SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,

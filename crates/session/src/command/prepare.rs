@@ -10,7 +10,7 @@ use wire::frontend::BindParts;
 
 use crate::command::refusal;
 use crate::session::Session;
-use crate::statement::{Description, Prepared};
+use crate::statement::{Description, Mode, Prepared};
 
 impl Session {
     pub(super) async fn sql_prepare(
@@ -103,7 +103,11 @@ impl Session {
         let mut message = BytesMut::new();
         wire::frontend::bind(&mut message, &parts);
         let body = message.split_off(5).freeze();
-        Box::pin(self.run_bound(&prepared, &body, request.says_columns)).await
+        let mode = Mode {
+            says_columns: request.says_columns,
+            rows_max: request.rows_max,
+        };
+        Box::pin(self.run_bound(&prepared, &body, mode)).await
     }
 
     pub(super) fn deallocate(&mut self, name: Option<&str>) -> Result<Ran, ExecuteError> {

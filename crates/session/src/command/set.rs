@@ -316,10 +316,7 @@ fn value_of(expr: &Expr, request: &Request<'_>) -> Option<String> {
 
 /// A setting's name as SQL; its dots separate parts.
 fn setting_name(name: &str) -> String {
-    let parts: Vec<String> = name
-        .split('.')
-        .map(|part| sql::quote_ident(part).into())
-        .collect();
+    let parts: Vec<String> = name.split('.').map(sql::quote_ident).collect();
     parts.join(".")
 }
 
