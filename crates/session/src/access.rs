@@ -6,7 +6,7 @@ use net::auth::Method;
 use net::scram::Verifier;
 
 /// How clients show who they are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Access {
     /// Everybody is who they say: for local development.
     Trust,
@@ -15,7 +15,7 @@ pub enum Access {
 }
 
 /// The users that may log in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Users {
     verifiers: HashMap<String, Verifier>,
     /// Makes what an unknown user is asked the same each time.

@@ -32,6 +32,25 @@ impl Document {
         }
     }
 
+    /// Lays the groups that have an index which spreads by hash, and no ranges, evenly over these shards; tells whether there were
+    /// any.
+    pub fn spread_where_missing(&mut self, shards: &[String]) -> bool {
+        let indexes = &self.shard_indexes;
+        let mut is_spread = false;
+        for group in &mut self.shard_groups {
+            let index = group
+                .default_shard_index
+                .as_ref()
+                .and_then(|name| indexes.get(name));
+            let by_hash = index.is_some_and(|index| spreads_by_hash(&index.index_type));
+            if by_hash && group.key_ranges.is_empty() {
+                group.key_ranges = even_hash_ranges(shards);
+                is_spread = true;
+            }
+        }
+        is_spread
+    }
+
     /// Lays every sharded group whose index spreads by hash evenly over these shards, in their order, and
     /// moves every unsharded group to the first of them. Groups of other index types are left as they
     /// are: where their keys belong can't be guessed.
@@ -43,7 +62,9 @@ impl Document {
                 .as_ref()
                 .and_then(|name| indexes.get(name));
             match (index.map(|index| index.index_type.as_str()), shards.first()) {
-                (Some("xxhash" | "hierarchy"), _) => group.key_ranges = even_hash_ranges(shards),
+                (Some(by_hash), _) if spreads_by_hash(by_hash) => {
+                    group.key_ranges = even_hash_ranges(shards)
+                }
                 (None, Some(first)) if group.default_shard_index.is_none() => {
                     group.key_ranges = vec![KeyRange {
                         shard_uid: first.clone(),
@@ -55,6 +76,10 @@ impl Document {
             }
         }
     }
+}
+
+fn spreads_by_hash(index_type: &str) -> bool {
+    matches!(index_type, "xxhash" | "hierarchy")
 }
 
 /// Ranges that cut the hash space into as many parts as there are shards, equal up to one value.
