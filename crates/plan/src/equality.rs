@@ -40,10 +40,46 @@ impl Analysis<'_> {
                 self.membership(operand, &output, here, allowed);
                 Ok(())
             }
+            ExprKind::Not(negated) => match &negated.kind {
+                ExprKind::Sublink {
+                    kind: SublinkKind::Any,
+                    operand: Some(operand),
+                    operator,
+                    query,
+                } if operator.as_ref().is_none_or(is_builtin_equality) => {
+                    self.expression(operand, here)?;
+                    let output = self.sublink(query, here)?;
+                    self.absence(operand, &output, here);
+                    Ok(())
+                }
+                _ => self.expression(expr, here),
+            },
             _ => {
                 self.predicate(expr, here, allowed);
                 self.expression(expr, here)
             }
+        }
+    }
+
+    /// `x NOT IN (SELECT key ...)`: rows of other keys make no difference, as a key is never NULL.
+    fn absence(&mut self, operand: &Expr, output: &crate::scope::Output, here: Here<'_>) {
+        let [column] = output.columns.as_slice() else {
+            return;
+        };
+        let is_key = |attribute: &AttributeId| {
+            let mut uses = self.uses.iter().filter(|used| used.is_preserved);
+            uses.any(|used| {
+                used.parts
+                    .iter()
+                    .any(|part| part.expression.is_none() && part.whole == *attribute)
+            })
+        };
+        if let Some(inner) = column.attribute.filter(is_key)
+            && column.is_pushable
+            && let Some(outer) = self.attribute_of(operand, here.scope)
+            && self.is_comparable(outer, inner)
+        {
+            self.edges.push((outer, inner));
         }
     }
 

@@ -160,6 +160,8 @@ pub(crate) struct OutputColumn {
     pub(crate) attribute: Option<AttributeId>,
     /// A condition on it from outside may be tested inside.
     pub(crate) is_pushable: bool,
+    /// What is known of its values.
+    pub(crate) known: Attribute,
 }
 
 /// A function call.

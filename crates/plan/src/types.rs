@@ -94,16 +94,14 @@ impl Analysis<'_> {
             ExprKind::Other {
                 node: "CoalesceExpr" | "MinMaxExpr",
                 children,
+            } => self.common_type(children, scope),
+            ExprKind::Case {
+                branches,
+                otherwise,
+                ..
             } => {
-                let types: Option<Vec<Oid>> = children
-                    .iter()
-                    .map(|child| self.type_of(child, scope))
-                    .collect();
-                let types = types?;
-                types
-                    .iter()
-                    .all(|other| *other == types[0])
-                    .then(|| types[0])
+                let results = branches.iter().map(|(_, then)| then);
+                self.common_type(results.chain(otherwise.as_deref()), scope)
             }
             _ => None,
         }
@@ -127,21 +125,69 @@ impl Analysis<'_> {
             "min" | "max" => return argument(),
             _ => {}
         }
-        let functions = self
-            .context
-            .catalog
-            .functions_named(&call.name.parts, self.context.search_path);
-        let first = functions.first()?;
-        let is_one = functions
+        let arguments: Vec<Option<Oid>> = call
+            .arguments
             .iter()
-            .all(|function| function.result == first.result);
-        let is_plain = self
-            .context
+            .map(|argument| self.argument_type(argument, scope))
+            .collect();
+        let context = self.context;
+        let functions = context
+            .catalog
+            .functions_named(&call.name.parts, context.search_path);
+        let mut fitting = functions.iter().filter(|function| {
+            function.arguments.len() == arguments.len()
+                && !function.is_variadic
+                && function
+                    .arguments
+                    .iter()
+                    .zip(&arguments)
+                    .all(|(wanted, given)| given.is_none_or(|given| given == *wanted))
+        });
+        let first = fitting.next()?;
+        let is_one = fitting.all(|function| function.result == first.result);
+        let is_plain = context
             .catalog
             .types
             .get(&first.result)
             .is_none_or(|known| known.kind != catalog::TypeKind::Pseudo);
         (is_one && is_plain && !first.returns_set).then_some(first.result)
+    }
+
+    /// The type that a function is looked up by; `None` fits any.
+    fn argument_type(&self, argument: &Expr, scope: &Scope<'_>) -> Option<Oid> {
+        let is_quoted = matches!(&argument.kind, ExprKind::Const(literal) if matches!(literal.value, ConstValue::String(_)));
+        let known = self.type_of(argument, scope).filter(|_| !is_quoted)?;
+        match self.context.catalog.base_type(known) {
+            // Functions over text take both.
+            oid::VARCHAR => Some(oid::TEXT),
+            known => Some(known),
+        }
+    }
+
+    /// The type of several results of one expression; NULL and quoted literals take that of the others.
+    fn common_type<'e>(
+        &self,
+        results: impl IntoIterator<Item = &'e Expr>,
+        scope: &Scope<'_>,
+    ) -> Option<Oid> {
+        let mut common: Option<Oid> = None;
+        for result in results {
+            if let ExprKind::Const(literal) = &result.kind
+                && matches!(literal.value, ConstValue::Null | ConstValue::String(_))
+            {
+                continue;
+            }
+            let known = self.context.catalog.base_type(self.type_of(result, scope)?);
+            common = match common {
+                None => Some(known),
+                Some(before) if before == known => Some(before),
+                Some(before) => {
+                    let rank = number_rank(before)?.max(number_rank(known)?);
+                    NUMBERS.get(rank).copied()
+                }
+            };
+        }
+        common
     }
 
     fn operator_type(

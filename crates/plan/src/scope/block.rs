@@ -9,8 +9,8 @@ use sql::ast::{
 
 use super::from::{Joined, Standing};
 use super::{
-    Analysis, AttributeId, Block, BlockId, Column, CteBody, Ctes, Environment, Here, Item, Meaning,
-    Output, OutputColumn, Position, Scope,
+    Analysis, Attribute, AttributeId, Block, BlockId, Column, CteBody, Ctes, Environment, Here,
+    Item, Meaning, Output, OutputColumn, Position, Scope,
 };
 use crate::PlanError;
 
@@ -163,6 +163,7 @@ impl<'a> Analysis<'a> {
                     name: format!("column{at}"),
                     attribute: None,
                     is_pushable: false,
+                    known: Attribute::default(),
                 });
                 Ok(Output {
                     columns: columns.collect(),
@@ -202,8 +203,14 @@ impl<'a> Analysis<'a> {
         let mut columns = Vec::new();
         for (at, column) in left.columns.iter().enumerate() {
             let other = right.columns.get(at);
-            let known = column.attribute.map(|inner| self.attributes[inner].clone());
-            let attribute = self.attribute(known.unwrap_or_default());
+            // The branches' types may differ; then the common one isn't worked out.
+            let same = other.is_some_and(|other| other.known.type_oid == column.known.type_oid);
+            let known = if same {
+                column.known.clone()
+            } else {
+                Attribute::default()
+            };
+            let attribute = self.attribute(known.clone());
             let branches = [Some(column), other];
             // A condition on the result may be tested in every branch or in none.
             let can_push = may_push
@@ -223,6 +230,7 @@ impl<'a> Analysis<'a> {
                 name: column.name.clone(),
                 attribute: Some(attribute),
                 is_pushable: can_push,
+                known,
             });
         }
         Ok(Output {
@@ -368,17 +376,37 @@ impl<'a> Analysis<'a> {
                 ExprKind::Star(qualifier) => {
                     self.star(qualifier, joined, here.scope, &mut output);
                 }
-                _ => output.columns.push(OutputColumn {
-                    name: target_name(target),
-                    attribute: self.attribute_of(&target.expr, here.scope),
-                    is_pushable: false,
-                }),
+                _ => output.columns.push(self.output_column(target, here.scope)),
             }
         }
         output
     }
 
-    #[expect(clippy::unused_self, reason = "one of the steps of output")]
+    fn output_column(&self, target: &Target, scope: &Scope<'_>) -> OutputColumn {
+        let attribute = self.attribute_of(&target.expr, scope);
+        let known = match attribute {
+            Some(attribute) => self.attributes[attribute].clone(),
+            None => {
+                let sort = self.sort_of(&target.expr, scope);
+                Attribute {
+                    type_oid: sort.type_oid,
+                    collation: Some(catalog::Collation {
+                        name: String::new(),
+                        is_bytes: sort.is_bytes,
+                        is_deterministic: sort.is_deterministic,
+                    }),
+                    class: None,
+                }
+            }
+        };
+        OutputColumn {
+            name: target_name(target),
+            attribute,
+            is_pushable: false,
+            known,
+        }
+    }
+
     fn star(&self, qualifier: &[String], joined: &Joined, scope: &Scope<'_>, output: &mut Output) {
         let push = |output: &mut Output, columns: &[Column]| {
             output
@@ -387,6 +415,7 @@ impl<'a> Analysis<'a> {
                     name: column.name.clone(),
                     attribute: Some(column.attribute),
                     is_pushable: false,
+                    known: self.attributes[column.attribute].clone(),
                 }));
         };
         if qualifier.is_empty() {

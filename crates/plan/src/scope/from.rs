@@ -334,8 +334,7 @@ impl Analysis<'_> {
         let mut columns = Vec::with_capacity(output.columns.len());
         for column in &output.columns {
             let inner = column.attribute;
-            let known = inner.map(|inner| self.attributes[inner].clone());
-            let attribute = self.attribute(known.unwrap_or_default());
+            let attribute = self.attribute(column.known.clone());
             if let Some(inner) = inner {
                 self.edges.push((inner, attribute));
                 if column.is_pushable {
