@@ -3,15 +3,21 @@
 
 use std::borrow::Cow;
 
-use pg::{Diagnose, Fault, KeyClass, KeyType, KeyValue, Oid, Parsed, SqlState, oid};
+use pg::{KeyType, KeyValue, Oid, Parsed, oid};
 use smallvec::SmallVec;
-use topology::{KeyExpression, RoutingError, ShardId, Sharded, Topology};
+use topology::{RoutingError, ShardId, Sharded, Topology};
 
 use crate::expression::{Computed, compute};
 use crate::plan::{ArrayRoute, KeySource, KeyTerm, Route, Row, Target, Values};
 use crate::{Unsupported, UnsupportedId};
 
 mod array;
+mod error;
+mod kind;
+
+pub use error::EvaluateError;
+pub(crate) use kind::result_type;
+use kind::{number_type, type_name, untyped};
 
 /// Shards, ascending, each once.
 pub type ShardList = SmallVec<[ShardId; 4]>;
@@ -34,28 +40,6 @@ pub struct Ask {
     pub sql: String,
     /// The parameter.
     pub value: String,
-}
-
-/// Why a target has no shards.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EvaluateError {
-    /// The routes name different shards.
-    #[error("{0}")]
-    Refused(Box<Unsupported>),
-    /// A key that is to be stored is in no range of its group.
-    #[error("no key range of shard group \"{group}\" holds the key ({key})")]
-    NoRange {
-        /// The key.
-        key: String,
-        /// The group.
-        group: String,
-    },
-    /// A key that is to be stored is NULL.
-    #[error("null value in shard key \"{key}\" violates not-null constraint")]
-    NullKey {
-        /// The key column or expression.
-        key: String,
-    },
 }
 
 /// The shards of a target.
@@ -211,7 +195,7 @@ impl<'a> Evaluation<'a> {
             }
         }
         if let Some(array) = array {
-            self.array(array, &mut shards, &mut anywhere)?;
+            self.array(array, &mut shards, &mut anywhere);
         }
         if shards.is_empty() {
             // No key matches a row, so any one shard gives the empty answer.
@@ -222,17 +206,12 @@ impl<'a> Evaluation<'a> {
         Ok(shards)
     }
 
-    fn array(
-        &mut self,
-        array: &ArrayRoute,
-        shards: &mut ShardList,
-        anywhere: &mut ShardList,
-    ) -> Result<(), EvaluateError> {
+    fn array(&mut self, array: &ArrayRoute, shards: &mut ShardList, anywhere: &mut ShardList) {
         anywhere.extend_from_slice(array.sharded.ranges.shards());
         let Some(elements) = array::elements(array, self.values) else {
             // An array that can't be taken apart here goes to all.
             shards.extend_from_slice(array.sharded.ranges.shards());
-            return Ok(());
+            return;
         };
         for element in elements {
             let term = KeyTerm {
@@ -247,7 +226,6 @@ impl<'a> Evaluation<'a> {
                 Found::NoMatch | Found::Invalid | Found::Null | Found::Asked => {}
             }
         }
-        Ok(())
     }
 
     /// The shards of a route, any of which will do; ascending.
@@ -470,51 +448,6 @@ impl<'a> Spelled<'a> {
     }
 }
 
-/// The type that PostgreSQL's lexer gives an unquoted number.
-fn number_type(text: &str) -> Oid {
-    match text.parse::<i64>() {
-        Ok(value) if i32::try_from(value).is_ok() => oid::INT4,
-        Ok(_) => oid::INT8,
-        Err(_) => oid::NUMERIC,
-    }
-}
-
-/// The type that a key expression's value is read as, given that of its column.
-pub(crate) fn result_type(expression: &KeyExpression, column: KeyType) -> KeyType {
-    let text = KeyType {
-        class: KeyClass::Text,
-        width: 0,
-        typmod: -1,
-    };
-    let integer = KeyType {
-        class: KeyClass::Integer,
-        width: 8,
-        typmod: -1,
-    };
-    match expression {
-        KeyExpression::Column(_) => column,
-        KeyExpression::Integer(_) => integer,
-        KeyExpression::Text(_) => text,
-        KeyExpression::Call {
-            function,
-            arguments,
-        } => match function {
-            topology::Function::Abs | topology::Function::Modulo => integer,
-            topology::Function::Coalesce => arguments
-                .first()
-                .map_or(column, |first| result_type(first, column)),
-            topology::Function::Lower
-            | topology::Function::Upper
-            | topology::Function::Left
-            | topology::Function::Right
-            | topology::Function::Substr
-            | topology::Function::Text => text,
-        },
-        // What a shard prints of an opaque expression is taken as text; integers print alike.
-        KeyExpression::Opaque { .. } => text,
-    }
-}
-
 /// The shard that holds a key; `None` when no range does.
 fn home(sharded: &Sharded, key: &[KeyValue]) -> Option<ShardId> {
     match sharded.index.routing_value(key) {
@@ -535,97 +468,8 @@ fn no_range(sharded: &Sharded, key: &[KeyValue], topology: &Topology) -> Evaluat
     }
 }
 
-/// The type of binary bytes that nobody declared. A number's width is told by its length, since the parameter may
-/// have got its type from another place of the statement.
-fn untyped(key: KeyType, length: usize) -> Oid {
-    match (key.class, length) {
-        (KeyClass::Integer, 2) => oid::INT2,
-        (KeyClass::Integer, 4) => oid::INT4,
-        (KeyClass::Integer, 8) => oid::INT8,
-        _ => own_type(key),
-    }
-}
-
-fn own_type(key: KeyType) -> Oid {
-    match (key.class, key.width) {
-        (KeyClass::Integer, 2) => oid::INT2,
-        (KeyClass::Integer, 4) => oid::INT4,
-        (KeyClass::Integer, _) => oid::INT8,
-        (KeyClass::Float, 4) => oid::FLOAT4,
-        (KeyClass::Float, _) => oid::FLOAT8,
-        (KeyClass::Text | KeyClass::Enum, _) => oid::TEXT,
-        (KeyClass::Bpchar, _) => oid::BPCHAR,
-        (KeyClass::Bytea, _) => oid::BYTEA,
-        (KeyClass::Uuid, _) => oid::UUID,
-        (KeyClass::Numeric, _) => oid::NUMERIC,
-        (KeyClass::Date, _) => oid::DATE,
-        (KeyClass::Timestamp, _) => oid::TIMESTAMP,
-        (KeyClass::TimestampTz, _) => oid::TIMESTAMPTZ,
-        (KeyClass::Bool, _) => oid::BOOL,
-    }
-}
-
-/// The widest type of a class, as SQL.
-fn type_name(class: KeyClass) -> &'static str {
-    match class {
-        KeyClass::Integer => "pg_catalog.int8",
-        KeyClass::Text | KeyClass::Enum => "pg_catalog.text",
-        KeyClass::Bpchar => "pg_catalog.bpchar",
-        KeyClass::Bytea => "pg_catalog.bytea",
-        KeyClass::Uuid => "pg_catalog.uuid",
-        KeyClass::Float => "pg_catalog.float8",
-        KeyClass::Numeric => "pg_catalog.numeric",
-        KeyClass::Date => "pg_catalog.date",
-        KeyClass::Timestamp => "pg_catalog.timestamp",
-        KeyClass::TimestampTz => "pg_catalog.timestamptz",
-        KeyClass::Bool => "pg_catalog.bool",
-    }
-}
-
 /// A value as PostgreSQL reads it. Expressions are computed over texts, integers and numerics; of other classes the
 /// router's own spelling is not PostgreSQL's, and the planner binds no such expression.
 fn printed(value: &KeyValue) -> String {
     value.to_string()
-}
-
-// === impl EvaluateError ===
-
-impl EvaluateError {
-    fn key_unknown() -> Self {
-        Self::Refused(Box::new(Unsupported::new(UnsupportedId::KeyUnknown)))
-    }
-}
-
-impl Diagnose for EvaluateError {
-    fn sqlstate(&self) -> SqlState {
-        match self {
-            Self::Refused(_) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::NoRange { .. } => SqlState::CHECK_VIOLATION,
-            Self::NullKey { .. } => SqlState::NOT_NULL_VIOLATION,
-        }
-    }
-
-    fn fault(&self) -> Fault {
-        match self {
-            Self::Refused(_) | Self::NullKey { .. } => Fault::Client,
-            Self::NoRange { .. } => Fault::Topology,
-        }
-    }
-
-    fn detail(&self) -> Option<Cow<'static, str>> {
-        match self {
-            Self::Refused(refusal) => Some(refusal.detail().into()),
-            Self::NoRange { .. } | Self::NullKey { .. } => None,
-        }
-    }
-
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        match self {
-            Self::Refused(refusal) => Some(refusal.id.hint().into()),
-            Self::NoRange { .. } => Some("Add a key range for it to the topology.".into()),
-            Self::NullKey { .. } => {
-                Some("Every row of a sharded table needs its shard key.".into())
-            }
-        }
-    }
 }

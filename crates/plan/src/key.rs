@@ -99,15 +99,15 @@ impl Class {
     pub(crate) fn accepts(self, kind: ConstantKind) -> bool {
         let class = self.key.class;
         match kind {
-            ConstantKind::Quoted | ConstantKind::Null | ConstantKind::Param(Oid::INVALID) => true,
+            ConstantKind::Quoted
+            | ConstantKind::Null
+            | ConstantKind::Param(Oid::INVALID | oid::UNKNOWN) => true,
             ConstantKind::Integer | ConstantKind::Decimal => {
                 matches!(class, KeyClass::Integer | KeyClass::Numeric)
                     || (class == KeyClass::Float && self.key.width == 8)
             }
-            ConstantKind::Typed(type_oid) => self.is_of(type_oid),
-            ConstantKind::Param(oid::UNKNOWN) => true,
             ConstantKind::Param(oid::NUMERIC) if class == KeyClass::Integer => true,
-            ConstantKind::Param(type_oid) => self.is_of(type_oid),
+            ConstantKind::Typed(type_oid) | ConstantKind::Param(type_oid) => self.is_of(type_oid),
         }
     }
 

@@ -102,12 +102,12 @@ pub(crate) fn place(context: &Context<'_>, relation: &Relation) -> Result<Place,
         | RelationKind::Partitioned
         | RelationKind::Foreign
         | RelationKind::Composite
-        | RelationKind::Index => table(context, relation),
+        | RelationKind::Index => Ok(table(context, relation)),
     }
 }
 
 /// A partition or child lives where its topmost parent does.
-fn table(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError> {
+fn table(context: &Context<'_>, relation: &Relation) -> Place {
     let root = topmost(context, relation);
     let name = TableName {
         database: context.database,
@@ -117,7 +117,7 @@ fn table(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError>
     let placement = context
         .topology
         .placement(name, &|column| root.column(column).is_some());
-    Ok(match placement {
+    match placement {
         Ok(Placement::Sharded(sharded)) => Place::Sharded(sharded),
         Ok(Placement::Reference(reference)) => Place::Reference(reference),
         Ok(Placement::Unsharded { shard, .. }) => Place::Shard(shard),
@@ -126,7 +126,7 @@ fn table(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError>
         Err(PlacementError::NoKeyColumn { .. } | PlacementError::NoKey { .. }) => {
             Place::Shard(context.topology.authoritative_shard())
         }
-    })
+    }
 }
 
 fn topmost<'a>(context: &Context<'a>, relation: &'a Relation) -> &'a Relation {

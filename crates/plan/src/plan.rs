@@ -32,6 +32,10 @@ pub enum Fixed {
 
 /// What a statement does besides reading and writing tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each told to another part of the session"
+)]
 pub struct Facts {
     /// It may leave state on the backend that the session needs later (advisory locks, temporary tables, large
     /// object descriptors ...): the lease is kept after the transaction.

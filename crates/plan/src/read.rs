@@ -199,11 +199,7 @@ pub(crate) fn routes(analysis: &Analysis<'_>, graph: &Graph<'_>) -> Option<Small
             push(Route::Shard(copies[0]));
         }
     }
-    if analysis
-        .calls
-        .iter()
-        .any(|call| is_bound_to_authority(call))
-    {
+    if analysis.calls.iter().any(is_bound_to_authority) {
         push(Route::Authority);
     }
     if routes.is_empty() {

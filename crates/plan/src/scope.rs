@@ -183,6 +183,10 @@ pub(crate) struct ParamUse {
 
 /// What else the statement holds.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent findings, each with a refusal of its own"
+)]
 pub(crate) struct Traits {
     pub(crate) has_locking: bool,
     /// A locking clause names no tables, so it locks rows of all.
@@ -261,6 +265,14 @@ pub(crate) enum Meaning {
     Outer(AttributeId),
     /// Not known, or of a source whose columns aren't known.
     Unknown,
+}
+
+/// What a name means at one level.
+enum Lookup {
+    Column(AttributeId),
+    /// It belongs here, but what it is isn't known.
+    Unclear,
+    Absent,
 }
 
 // === impl Analysis ===
@@ -343,42 +355,43 @@ impl Scope<'_> {
     /// What a column name means.
     pub(crate) fn column(&self, parts: &[String]) -> Meaning {
         match self.in_items(parts) {
-            Some(attribute) => attribute.map_or(Meaning::Unknown, Meaning::Local),
-            None => match self
-                .parent
-                .map_or(Meaning::Unknown, |parent| parent.column(parts))
-            {
-                Meaning::Local(attribute) | Meaning::Outer(attribute) => Meaning::Outer(attribute),
-                Meaning::Unknown => Meaning::Unknown,
+            Lookup::Column(attribute) => Meaning::Local(attribute),
+            Lookup::Unclear => Meaning::Unknown,
+            Lookup::Absent => match self.parent.map(|parent| parent.column(parts)) {
+                Some(Meaning::Local(attribute) | Meaning::Outer(attribute)) => {
+                    Meaning::Outer(attribute)
+                }
+                Some(Meaning::Unknown) | None => Meaning::Unknown,
             },
         }
     }
 
-    /// `Some(None)`: the name belongs here, but what it is isn't known.
-    fn in_items(&self, parts: &[String]) -> Option<Option<AttributeId>> {
-        let (column, qualifier) = parts.split_last()?;
+    fn in_items(&self, parts: &[String]) -> Lookup {
+        let Some((column, qualifier)) = parts.split_last() else {
+            return Lookup::Absent;
+        };
         if qualifier.is_empty() {
             return self.unqualified(column);
         }
-        let item = self.item(qualifier)?;
-        Some(item.column(column))
+        match self.item(qualifier) {
+            Some(item) => item.column(column).map_or(Lookup::Unclear, Lookup::Column),
+            None => Lookup::Absent,
+        }
     }
 
-    fn unqualified(&self, name: &str) -> Option<Option<AttributeId>> {
+    fn unqualified(&self, name: &str) -> Lookup {
         let mut found = self
             .items
             .iter()
             .filter(|item| !item.merged.iter().any(|merged| merged == name))
             .filter_map(|item| item.column(name));
-        let first = found.next();
-        if first.is_some() && found.next().is_some() {
+        match (found.next(), found.next()) {
+            (Some(attribute), None) => Lookup::Column(attribute),
             // Ambiguous: PostgreSQL says so.
-            return Some(None);
+            (Some(_), Some(_)) => Lookup::Unclear,
+            (None, _) if self.items.iter().any(|item| item.is_open) => Lookup::Unclear,
+            (None, _) => Lookup::Absent,
         }
-        if first.is_none() && self.items.iter().any(|item| item.is_open) {
-            return Some(None);
-        }
-        first.map(Some)
     }
 
     /// The row source that a qualifier names.

@@ -45,6 +45,7 @@ impl Analysis<'_> {
     }
 
     /// Whether the router compares such values as PostgreSQL does.
+    #[expect(clippy::unused_self, reason = "it reads as a question to the analysis")]
     pub(crate) fn is_comparable_sort(&self, sort: Sort) -> bool {
         sort.type_oid.is_none_or(|type_oid| {
             let direction = pg::order::Direction::default();
@@ -53,6 +54,7 @@ impl Analysis<'_> {
     }
 
     /// Whether the type is text of some kind, or an enum: values that have a collation or print as labels.
+    #[expect(clippy::unused_self, reason = "it reads as a question to the analysis")]
     pub(crate) fn is_text(&self, type_oid: Oid) -> bool {
         matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
     }

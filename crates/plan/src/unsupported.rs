@@ -28,7 +28,7 @@ macro_rules! refusals {
         /// The stable name of a refusal.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum UnsupportedId {
-            $(#[doc = $reason] $variant,)*
+            $(#[doc = concat!("`kintsugi/", $id, "`.")] $variant,)*
         }
 
         impl UnsupportedId {

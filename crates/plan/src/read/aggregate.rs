@@ -90,7 +90,7 @@ pub(super) fn distinct<'a>(
     for key in &request.query.order_by {
         match order::find(analysis, select, key, &columns)? {
             Found::Column(at) => {
-                order.push(order::merge_key(analysis, key, at, columns.sort_at(at))?)
+                order.push(order::merge_key(analysis, key, at, columns.sort_at(at))?);
             }
             Found::Hidden(_) => return Err(refused()),
         }

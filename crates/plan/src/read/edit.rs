@@ -68,10 +68,7 @@ impl<'a> Edited<'a> {
         columns: &[String],
     ) -> Result<(), PlanError> {
         let list = self.places.select_list(select).ok_or_else(unclear)?;
-        let text = columns
-            .iter()
-            .map(|column| format!(", {column}"))
-            .collect::<String>();
+        let text = format!(", {}", columns.join(", "));
         self.edits
             .insert(list.end, text)
             .map_err(|_overlap| unclear())

@@ -267,7 +267,10 @@ fn bound(expr: &Expr, analysis: &Analysis<'_>) -> Result<Option<Bound>, PlanErro
     match &expr.kind {
         ExprKind::Const(literal) => {
             analysis.rely_on(literal);
-            constant_bound(literal).ok_or_else(refused)
+            if literal.value == ConstValue::Null {
+                return Ok(None);
+            }
+            constant_bound(literal).map(Some).ok_or_else(refused)
         }
         ExprKind::Param(number) => Ok(Some(Bound::Param(*number))),
         ExprKind::Cast { operand, type_name } => {
@@ -281,18 +284,17 @@ fn bound(expr: &Expr, analysis: &Analysis<'_>) -> Result<Option<Bound>, PlanErro
     }
 }
 
-/// `None` inside is no bound; outside, something else (a negative number, which PostgreSQL refuses at run time).
-fn constant_bound(literal: &Const) -> Option<Option<Bound>> {
+/// `None` is something else than a number of rows (a negative one, which PostgreSQL refuses at run time).
+fn constant_bound(literal: &Const) -> Option<Bound> {
     match &literal.value {
-        ConstValue::Null => Some(None),
-        ConstValue::Integer(rows) => u64::try_from(*rows)
-            .ok()
-            .map(|rows| Some(Bound::Rows(rows))),
+        ConstValue::Integer(rows) => u64::try_from(*rows).ok().map(Bound::Rows),
         ConstValue::Number(text) => {
             let rows = text.parse::<i64>().ok()?;
-            u64::try_from(rows).ok().map(|rows| Some(Bound::Rows(rows)))
+            u64::try_from(rows).ok().map(Bound::Rows)
         }
-        ConstValue::Bool(_) | ConstValue::String(_) | ConstValue::Bits(_) => None,
+        ConstValue::Null | ConstValue::Bool(_) | ConstValue::String(_) | ConstValue::Bits(_) => {
+            None
+        }
     }
 }
 
@@ -306,19 +308,16 @@ pub(super) fn push_window(window: &RowWindow, edited: &mut Edited<'_>) -> Result
         Bound::Param(number) => format!("${number}::pg_catalog.int8"),
     };
     if let Some(limit) = &window.limit {
-        let text = match (limit, offset) {
-            (Bound::Rows(limit), Bound::Rows(offset)) => {
-                // Above int8 there is no bound that matters.
-                let rows = limit.saturating_add(*offset).min(i64::MAX.unsigned_abs());
-                rows.to_string()
-            }
-            _ => {
-                // Added as numerics, so that the sum is no error; NULL is no bound.
-                let (limit, offset) = (number(limit), number(offset));
-                format!(
-                    "least({limit}::pg_catalog.numeric + {offset}::pg_catalog.numeric, 9223372036854775807)::pg_catalog.int8"
-                )
-            }
+        let text = if let (Bound::Rows(limit), Bound::Rows(offset)) = (limit, offset) {
+            // Above int8 there is no bound that matters.
+            let rows = limit.saturating_add(*offset).min(i64::MAX.unsigned_abs());
+            rows.to_string()
+        } else {
+            // Added as numerics, so that the sum is no error; NULL is no bound.
+            let (limit, offset) = (number(limit), number(offset));
+            format!(
+                "least({limit}::pg_catalog.numeric + {offset}::pg_catalog.numeric, 9223372036854775807)::pg_catalog.int8"
+            )
         };
         edited.limit(&text)?;
     }

@@ -291,7 +291,7 @@ impl<'a> Analysis<'a> {
         }
         let mut all = Joined::default();
         for item in from {
-            let joined = self.from_item(
+            let joined = self.source_item(
                 item,
                 Standing {
                     environment,
@@ -384,19 +384,18 @@ impl<'a> Analysis<'a> {
 
     fn output_column(&self, target: &Target, scope: &Scope<'_>) -> OutputColumn {
         let attribute = self.attribute_of(&target.expr, scope);
-        let known = match attribute {
-            Some(attribute) => self.attributes[attribute].clone(),
-            None => {
-                let sort = self.sort_of(&target.expr, scope);
-                Attribute {
-                    type_oid: sort.type_oid,
-                    collation: Some(catalog::Collation {
-                        name: String::new(),
-                        is_bytes: sort.is_bytes,
-                        is_deterministic: sort.is_deterministic,
-                    }),
-                    class: None,
-                }
+        let known = if let Some(attribute) = attribute {
+            self.attributes[attribute].clone()
+        } else {
+            let sort = self.sort_of(&target.expr, scope);
+            Attribute {
+                type_oid: sort.type_oid,
+                collation: Some(catalog::Collation {
+                    name: String::new(),
+                    is_bytes: sort.is_bytes,
+                    is_deterministic: sort.is_deterministic,
+                }),
+                class: None,
             }
         };
         OutputColumn {

@@ -39,7 +39,7 @@ pub(crate) struct Standing<'s> {
 }
 
 impl Analysis<'_> {
-    pub(crate) fn from_item(
+    pub(crate) fn source_item(
         &mut self,
         item: &FromItem,
         at: Standing<'_>,
@@ -69,7 +69,7 @@ impl Analysis<'_> {
             FromItem::Sample { item, arguments } => {
                 self.traits.has_sample = true;
                 self.expressions(arguments, at.here(&lateral_scope))?;
-                self.from_item(item, at)
+                self.source_item(item, at)
             }
             FromItem::Other {
                 children, alias, ..
@@ -361,7 +361,7 @@ impl Analysis<'_> {
         let (start, first_use) = (self.attributes.len(), self.uses.len());
         let mut side = at;
         side.is_preserved = at.is_preserved && keeps_left;
-        let left = self.from_item(&join.left, side)?;
+        let left = self.source_item(&join.left, side)?;
         let (middle, middle_use) = (self.attributes.len(), self.uses.len());
         let mut visible = at.left.to_vec();
         visible.extend_from_slice(&left.items);
@@ -370,7 +370,7 @@ impl Analysis<'_> {
             is_preserved: at.is_preserved && keeps_right,
             ..at
         };
-        let right = self.from_item(&join.right, side)?;
+        let right = self.source_item(&join.right, side)?;
         let end = self.attributes.len();
         // A strict comparison in WHERE drops the rows that the outer join would have added, so it is an inner one.
         let kind = match join.kind {
