@@ -210,3 +210,6 @@ pub fn authors_mistake(case: &Case, trace: &Trace) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,7 +104,10 @@ impl Looker {
     ) -> Result<Tables, OracleError> {
         let quoted: Vec<String> = masks.iter().map(|mask| format!("'{mask}'")).collect();
         let array = format!("ARRAY[{}]::name[]", quoted.join(", "));
-        let listed = server.run(&LIST.replace("MASKS", &array)).await?.texts();
+        let listed = server
+            .run_again(&LIST.replace("MASKS", &array))
+            .await?
+            .texts();
         let mut tables = Tables::new();
         let mut parts = Vec::new();
         let mut sharded = HashMap::new();
@@ -138,7 +141,7 @@ impl Looker {
         if parts.is_empty() {
             return Ok(tables);
         }
-        let rows = server.run(&parts.join(" UNION ALL ")).await?.texts();
+        let rows = server.run_again(&parts.join(" UNION ALL ")).await?.texts();
         for row in rows {
             let [Some(table), Some(masked), Some(whole), keys @ ..] = row.as_slice() else {
                 continue;
@@ -292,7 +295,7 @@ fn not_at_home(target: &Target, table: &str, seen: &[Tables]) -> Vec<String> {
 pub async fn left_prepared(target: &mut Target) -> Result<Vec<String>, OracleError> {
     let mut left = Vec::new();
     for server in &mut target.servers {
-        let gids = server.run(PREPARED).await?.texts();
+        let gids = server.run_again(PREPARED).await?.texts();
         if let Some(Some(gids)) = gids.first().and_then(|row| row.first()) {
             left.push(format!(
                 "  {} has prepared transactions left: {gids}",
@@ -353,7 +356,7 @@ impl Baseline {
 }
 
 async fn existing(server: &mut Server) -> Result<BTreeSet<String>, OracleError> {
-    let rows = server.run(OBJECTS).await?.texts();
+    let rows = server.run_again(OBJECTS).await?.texts();
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 

@@ -164,6 +164,10 @@ async fn run_all(
             );
             vec![a?, b?, c?]
         }
+        [a, b] => {
+            let (a, b) = tokio::join!(run::run(a, case, lane), run::run(b, case, lane));
+            vec![a?, b?]
+        }
         others => {
             let mut traces = Vec::new();
             for target in others {

@@ -31,6 +31,7 @@ pub struct Server {
     pub address: Address,
     /// The connection.
     pub client: Client,
+    prepared: HashMap<String, usize>,
 }
 
 // === impl Target ===
@@ -57,6 +58,7 @@ impl Target {
                 uid,
                 address,
                 client,
+                prepared: HashMap::new(),
             });
         }
         Ok(Self {
@@ -157,6 +159,22 @@ impl Server {
     /// It fails.
     pub async fn run(&mut self, sql: &str) -> Result<Reply, OracleError> {
         run(&mut self.client, &self.uid, sql).await
+    }
+}
+
+impl Server {
+    /// Runs a statement that is run often, planned only once.
+    ///
+    /// # Errors
+    /// It fails.
+    pub async fn run_again(&mut self, sql: &str) -> Result<Reply, OracleError> {
+        let next = self.prepared.len();
+        if let Some(known) = self.prepared.get(sql) {
+            return self.run(&format!("EXECUTE again_{known}")).await;
+        }
+        self.run(&format!("PREPARE again_{next} AS {sql}")).await?;
+        self.prepared.insert(sql.to_owned(), next);
+        self.run(&format!("EXECUTE again_{next}")).await
     }
 }
 
