@@ -93,13 +93,9 @@ impl Executor<'_, '_> {
             }
         };
         match ended {
-            Ok(tag) => {
-                wire::backend::Message::CommandComplete { tag: &tag }
-                    .encode(self.hands.client.output());
-                Ok(Ran::Done {
-                    tag: Some(Bytes::from(tag)),
-                })
-            }
+            Ok(tag) => Ok(Ran::Done {
+                tag: Some(Bytes::from(tag)),
+            }),
             Err(error) => {
                 self.hands.transaction.fail();
                 Err(error)

@@ -53,9 +53,9 @@ pub(crate) struct Work<'a> {
 /// How a statement ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// The client has its whole answer.
+    /// The client has its whole answer, but for the tag that is still to be said.
     Done {
-        /// The command tag.
+        /// The command tag; `None` when the client has been told already.
         tag: Option<Bytes>,
     },
     /// The client has as many rows as it wanted; whether there are more is told.
@@ -108,14 +108,15 @@ impl Executor<'_, '_> {
         .await
     }
 
-    /// Of shards that give the same answer, the one that the transaction uses already, else the first.
+    /// Of shards that give the same answer, the one that the transaction uses already, else each in its turn.
     #[must_use]
     pub fn choose(&self, shards: &[ShardId]) -> ShardId {
         let held = shards
             .iter()
             .find(|shard| self.hands.transaction.holds(**shard));
-        let first = held.or(shards.first()).copied();
-        first.unwrap_or_else(|| self.snapshot.topology.authoritative_shard())
+        let turn = || shards.get(self.hands.environment.turn() % shards.len().max(1));
+        let chosen = held.or_else(turn).copied();
+        chosen.unwrap_or_else(|| self.snapshot.topology.authoritative_shard())
     }
 
     /// The shards of a target, asking a shard to compute what the router can't.
@@ -216,6 +217,9 @@ impl Executor<'_, '_> {
             noticed,
         } = &mut *self.hands;
         let place = transaction.enlist(environment, shard, *wanted).await?;
+        // A block of the router's own may still fail to commit.
+        let holds_tag = request.bind.is_none()
+            && transaction.block().is_some_and(|block| block.kind == Kind::Implicit);
         let participant = &mut transaction.participants()[place];
         participant.note(effect, facts);
         let mut script = participant.take_ahead();
@@ -228,11 +232,12 @@ impl Executor<'_, '_> {
             backend,
             noticed,
             position: request.position,
+            holds_tag,
             sync_follows_copy: false,
         };
         match pump.run(&mut script).await? {
             Pumped::Done => Ok(Ran::Done {
-                tag: noticed.tag.take(),
+                tag: noticed.tag.take().filter(|_| holds_tag),
             }),
             Pumped::Failed { .. } => {
                 transaction.fail();

@@ -1,6 +1,6 @@
 //! `EXPLAIN`: the distributed plan in the router's words, then what each shard says of its part.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use pg::{Format, oid};
 use plan::{Facts, Plan};
 use wire::backend::{Field, Message};
@@ -56,7 +56,9 @@ impl Executor<'_, '_> {
             }
         }
         self.say_lines(&lines, request.says_columns);
-        Ok(Ran::Done { tag: None })
+        Ok(Ran::Done {
+            tag: Some(Bytes::from_static(b"EXPLAIN")),
+        })
     }
 
     fn say_lines(&mut self, lines: &[String], says_columns: bool) {
@@ -68,6 +70,5 @@ impl Executor<'_, '_> {
         for line in lines {
             wire::backend::data_row(output, std::iter::once(Some(line.as_bytes())));
         }
-        Message::CommandComplete { tag: "EXPLAIN" }.encode(output);
     }
 }

@@ -43,9 +43,31 @@ pub struct Environment {
     pub committer: commit::Committer,
     /// Draws sequence values.
     pub sequences: sequence::Sequences,
+    turns: std::sync::atomic::AtomicUsize,
 }
 
 impl Environment {
+    /// An environment for the shards of these uids.
+    #[must_use]
+    pub fn new(shard_names: Vec<std::sync::Arc<str>>, committer: commit::Committer) -> Self {
+        let (sequences, turns) = (
+            sequence::Sequences::new(),
+            std::sync::atomic::AtomicUsize::new(0),
+        );
+        Self {
+            shard_names,
+            committer,
+            sequences,
+            turns,
+        }
+    }
+
+    /// A number that grows with every call: whose turn it is among equals.
+    pub(crate) fn turn(&self) -> usize {
+        self.turns
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// A shard's uid.
     #[must_use]
     pub fn shard_name(&self, shard: topology::ShardId) -> String {

@@ -86,13 +86,9 @@ impl Executor<'_, '_> {
                     has_more: window.has_more,
                 })
             }
-            Ok(tag) => {
-                wire::backend::Message::CommandComplete { tag: &tag }
-                    .encode(self.hands.client.output());
-                Ok(Ran::Done {
-                    tag: Some(tag.into()),
-                })
-            }
+            Ok(tag) => Ok(Ran::Done {
+                tag: Some(tag.into()),
+            }),
             Err(error) => {
                 self.abandon(&mut answers, &error).await;
                 Err(error)

@@ -332,6 +332,7 @@ impl Pipeline {
             backend: participant.backend(),
             noticed: hands.noticed,
             position: Position::Same,
+            holds_tag: false,
             sync_follows_copy,
         };
         Ok(pump.run(script).await?)

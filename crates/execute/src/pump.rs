@@ -109,6 +109,8 @@ pub struct Pump<'a> {
     pub noticed: &'a mut Noticed,
     /// Where the text that the backend got stands in the client's: errors point into the client's.
     pub position: Position,
+    /// The command tag is noted and not passed on: it is said when the transaction has committed.
+    pub holds_tag: bool,
     /// A `Sync` that the client sent ahead of its COPY data is lost on a backend that copies (the protocol says so), and the
     /// client sends another after the data. Set when the script's next `Ready` stands for such a `Sync`.
     pub sync_follows_copy: bool,
@@ -238,7 +240,9 @@ impl Pump<'_> {
                 if tag == b'C' {
                     self.note_tag(length).await?;
                 }
-                self.take(length, Fate::Pass).await?;
+                let is_held = tag == b'C' && self.holds_tag;
+                let fate = if is_held { Fate::Swallow } else { Fate::Pass };
+                self.take(length, fate).await?;
                 let ends = matches!(tag, b'C' | b'I' | b's') && *expected == Expect::Rows;
                 Ok(if ends { Step::Next } else { Step::Stay })
             }

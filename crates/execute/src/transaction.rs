@@ -419,10 +419,11 @@ impl Transaction {
     pub async fn rollback(&mut self) {
         self.block = None;
         for participant in self.participants.iter_mut().filter(|held| held.in_block) {
-            let ended = match participant.settle_ahead().await {
-                Ok(()) => participant.lease.simple("ROLLBACK").await.map(drop).is_ok(),
-                Err(_) => false,
-            };
+            // A backend in the middle of an answer can't be asked to roll back; its pool cancels what runs and closes it.
+            let is_free = participant.lease.ready_expected() == participant.ahead.len() as u32;
+            let ended = is_free
+                && participant.settle_ahead().await.is_ok()
+                && participant.lease.simple("ROLLBACK").await.is_ok();
             if !ended {
                 participant.lease.poison();
             }

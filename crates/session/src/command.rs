@@ -52,9 +52,9 @@ impl Session {
         }
     }
 
-    /// Says that a command without rows is done.
+    /// A command without rows is done.
+    #[expect(clippy::unused_self, reason = "reads as what the session does")]
     pub(crate) fn done(&mut self, tag: &'static str) -> Ran {
-        wire::backend::Message::CommandComplete { tag }.encode(self.client.output());
         Ran::Done {
             tag: Some(Bytes::from_static(tag.as_bytes())),
         }

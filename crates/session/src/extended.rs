@@ -74,6 +74,13 @@ impl Session {
         } else if self.prepared.contains_key(name) {
             return Err(exists(name).into());
         }
+        if self.is_catalog_stale {
+            let flow = self.step_aside().await?;
+            if flow != Flow::Went {
+                return Ok(flow);
+            }
+            self.freshen_catalog().await?;
+        }
         let mut snapshot = self.snapshot()?;
         if self.find_prepared(text, types, &snapshot).is_none() {
             let flow = self.step_aside().await?;
@@ -279,7 +286,11 @@ impl Session {
             own.state = state;
         }
         match ran {
-            Ran::Done { .. } | Ran::Suspended { .. } => Ok(Flow::Went),
+            Ran::Done { tag } => {
+                self.say_tag(tag);
+                Ok(Flow::Went)
+            }
+            Ran::Suspended { .. } => Ok(Flow::Went),
             Ran::Failed => Ok(Flow::Failed(SqlState::INTERNAL_ERROR)),
         }
     }

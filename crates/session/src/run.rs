@@ -24,6 +24,7 @@ impl Session {
         text: &str,
         position: Position,
     ) -> Result<Ran, ExecuteError> {
+        self.freshen_catalog().await?;
         let mut snapshot = self.snapshot()?;
         let shaped = self.shape(text, &mut snapshot).await?;
         let lifted = std::mem::take(&mut self.lifted);
@@ -135,14 +136,24 @@ impl Session {
         Ok(())
     }
 
-    /// Definitions have changed: the open block sees its own catalog from now on.
+    /// Definitions have changed: the open block sees its own catalog from its next statement on.
     async fn defined(&mut self) -> Result<(), ExecuteError> {
         let Some(block) = self.transaction.block_mut() else {
             self.house.catalogs.refresh(&self.meaning.database).await?;
             return Ok(());
         };
         block.has_defined = true;
-        if block.is_failed {
+        self.is_catalog_stale = true;
+        Ok(())
+    }
+
+    /// Reads the catalog as the open block sees it, once its definitions have changed.
+    pub(crate) async fn freshen_catalog(&mut self) -> Result<(), ExecuteError> {
+        let is_usable = self
+            .transaction
+            .block()
+            .is_some_and(|block| !block.is_failed);
+        if !self.is_catalog_stale || !is_usable {
             return Ok(());
         }
         let authority = self.house.topology.load().authoritative_shard();
@@ -150,14 +161,7 @@ impl Session {
             participant.settle_ahead().await?;
             let own = self.house.catalogs.load_on(participant.backend()).await?;
             self.own_catalog = Some(own);
-        }
-        Ok(())
-    }
-
-    /// The catalog as the open block sees it after a part of it was undone.
-    pub(crate) async fn reload_own_catalog(&mut self) -> Result<(), ExecuteError> {
-        if self.own_catalog.is_some() {
-            self.defined().await?;
+            self.is_catalog_stale = false;
         }
         Ok(())
     }
@@ -247,6 +251,7 @@ impl Session {
         }
         self.meaning.update(&self.settings);
         self.own_catalog = None;
+        self.is_catalog_stale = false;
         self.portals.clear();
         self.cursors.clear();
         let is_kept = |held: &execute::Participant| held.pins.any();

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) is_skipping: bool,
     /// The catalog as the open block sees it, once it has changed definitions.
     pub(crate) own_catalog: Option<Arc<Catalog>>,
+    /// The open block has changed definitions since its catalog was read.
+    pub(crate) is_catalog_stale: bool,
     /// `ParameterStatus` values that the client has been told.
     pub(crate) reported: HashMap<String, String>,
     pub(crate) noticed: Noticed,

@@ -38,9 +38,9 @@ impl Session {
             wire::backend::Message::EmptyQueryResponse.encode(self.client.output());
             return Ok(());
         }
-        let many = spans.len() > 1;
-        for span in spans {
-            if many {
+        let count = spans.len();
+        for (at, span) in spans.into_iter().enumerate() {
+            if count > 1 {
                 self.transaction.begin(Kind::Implicit, Modes::default());
             }
             let (start, end) = (span.start as usize, span.end as usize);
@@ -50,23 +50,64 @@ impl Session {
                 Ok(count) => Position::After(count),
                 Err(_) => Position::Foreign,
             };
-            if !self.one_statement(&text[start..end], position).await? {
+            if !self
+                .one_statement(&text[start..end], position, at + 1 == count)
+                .await?
+            {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Runs one statement; false when it failed, which the client has been told.
-    async fn one_statement(&mut self, text: &str, position: Position) -> Result<bool, Halt> {
-        match self.statement(text, position).await {
-            Ok(Ran::Done { .. } | Ran::Suspended { .. }) => Ok(true),
+    /// Runs one statement; false when it failed, which the client has been told. The last one is said to be done when the router's
+    /// own block has been committed.
+    async fn one_statement(
+        &mut self,
+        text: &str,
+        position: Position,
+        is_last: bool,
+    ) -> Result<bool, Halt> {
+        let ran = match self.statement(text, position).await {
+            Ok(Ran::Done { tag: Some(tag) }) if is_last => self
+                .commit_implicit()
+                .await
+                .map(|()| Ran::Done { tag: Some(tag) }),
+            other => other,
+        };
+        match ran {
+            Ok(Ran::Done { tag }) => {
+                self.say_tag(tag);
+                Ok(true)
+            }
+            Ok(Ran::Suspended { .. }) => Ok(true),
             Ok(Ran::Failed) => Ok(false),
             Err(error) => {
                 let error = shifted(error, position);
                 self.failed(error).await?;
                 Ok(false)
             }
+        }
+    }
+
+    /// Says the command tag that was held back.
+    pub(crate) fn say_tag(&mut self, tag: Option<Bytes>) {
+        if let Some(tag) = tag {
+            let tag = String::from_utf8_lossy(&tag);
+            wire::backend::Message::CommandComplete { tag: &tag }.encode(self.client.output());
+        }
+    }
+
+    /// Commits the router's own block, if it is open.
+    async fn commit_implicit(&mut self) -> Result<(), ExecuteError> {
+        let is_own = self
+            .transaction
+            .block()
+            .is_some_and(|block| block.kind == Kind::Implicit);
+        if is_own {
+            self.commit_block().await
+        } else {
+            Ok(())
         }
     }
 

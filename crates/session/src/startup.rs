@@ -311,6 +311,7 @@ impl Begun {
             pipeline: Pipeline::default(),
             is_skipping: false,
             own_catalog: None,
+            is_catalog_stale: false,
             reported: self.reported,
             noticed: execute::pump::Noticed::default(),
             lifted: sql::Lifted::new(),

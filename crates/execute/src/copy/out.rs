@@ -48,7 +48,6 @@ impl Executor<'_, '_> {
         let output = self.hands.client.output();
         wire::backend::Message::CopyDone.encode(output);
         let tag = sum_tags(tags.iter().map(String::as_str));
-        wire::backend::Message::CommandComplete { tag: &tag }.encode(output);
         Ok(Ran::Done {
             tag: Some(Bytes::from(tag)),
         })

@@ -127,7 +127,7 @@ impl Session {
         }
         self.settings.rollback_to(name);
         self.meaning.update(&self.settings);
-        self.reload_own_catalog().await?;
+        self.is_catalog_stale |= self.own_catalog.is_some();
         Ok(self.done("ROLLBACK"))
     }
 
