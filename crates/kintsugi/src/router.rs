@@ -207,16 +207,14 @@ fn house(
     recovery: Recovery,
 ) -> Arc<House> {
     let names = topology.shards().iter();
-    let environment = execute::Environment {
-        shard_names: names.map(|shard| shard.uid.as_str().into()).collect(),
-        committer: Committer {
-            registry: recovery.registry,
-            access: recovery.access,
-            patience: Patience::default(),
-            hook: None,
-        },
-        sequences: execute::sequence::Sequences::new(),
+    let names = names.map(|shard| shard.uid.as_str().into()).collect();
+    let committer = Committer {
+        registry: recovery.registry,
+        access: recovery.access,
+        patience: Patience::default(),
+        hook: None,
     };
+    let environment = execute::Environment::new(names, committer);
     Arc::new(House {
         environment: Arc::new(environment),
         catalogs: session::Catalogs::new(pools.clone(), topology.authoritative_shard()),
