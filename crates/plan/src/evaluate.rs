@@ -7,7 +7,6 @@ use pg::{KeyType, KeyValue, Oid, Parsed, oid};
 use smallvec::SmallVec;
 use topology::{RoutingError, ShardId, Sharded, Topology};
 
-use crate::expression::{Computed, compute};
 use crate::plan::{ArrayRoute, KeySource, KeyTerm, Route, Row, Target, Values};
 use crate::{Unsupported, UnsupportedId};
 
@@ -100,14 +99,17 @@ pub fn shard_of_row(
 ) -> Result<Option<ShardId>, EvaluateError> {
     let mut key: SmallVec<[KeyValue; 1]> = SmallVec::new();
     for part in sharded.key.parts() {
-        match compute(part, column) {
-            Computed::Value(value) => key.push(value),
-            Computed::Null => {
+        if part.columns().iter().any(|name| column(name).is_none()) {
+            return Ok(None);
+        }
+        match part.evaluate(&|name| column(name).flatten()) {
+            topology::Evaluated::Value(value) => key.push(value),
+            topology::Evaluated::Null => {
                 return Err(EvaluateError::NullKey {
                     key: part.to_string(),
                 });
             }
-            Computed::Unknown => return Ok(None),
+            topology::Evaluated::AskShard => return Ok(None),
         }
     }
     home(sharded, &key)
@@ -383,10 +385,10 @@ impl<'a> Evaluation<'a> {
         let (Some(expression), Found::Value(value)) = (&term.expression, &found) else {
             return found;
         };
-        match compute(expression, &|_| Some(Some(value.clone()))) {
-            Computed::Value(value) => Found::Value(value),
-            Computed::Null => Found::Null,
-            Computed::Unknown => {
+        match expression.evaluate(&|_column| Some(value.clone())) {
+            topology::Evaluated::Value(value) => Found::Value(value),
+            topology::Evaluated::Null => Found::Null,
+            topology::Evaluated::AskShard => {
                 let column = expression.columns().first().map_or("key", |c| c).to_owned();
                 let quoted = column.replace('"', "\"\"");
                 let type_name = type_name(term.key_type.class);
@@ -473,3 +475,6 @@ fn no_range(sharded: &Sharded, key: &[KeyValue], topology: &Topology) -> Evaluat
 fn printed(value: &KeyValue) -> String {
     value.to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,3 +125,21 @@ impl Class {
         self.key.with_typmod(-1)
     }
 }
+
+/// The expression, made opaque when it folds case and the database's character type does that oddly even to ASCII.
+pub(crate) fn opaque_where_case_is_odd(
+    expression: &KeyExpression,
+    ascii_case_is_plain: bool,
+) -> KeyExpression {
+    if ascii_case_is_plain || !expression.changes_case() {
+        return expression.clone();
+    }
+    KeyExpression::Opaque {
+        text: expression.to_string(),
+        columns: expression
+            .columns()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    }
+}

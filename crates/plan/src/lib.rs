@@ -15,7 +15,6 @@ mod equality;
 mod error;
 mod evaluate;
 mod explain;
-mod expression;
 mod function;
 mod key;
 mod place;
@@ -39,7 +38,6 @@ pub use evaluate::{
     Ask, EvaluateError, Evaluated, ShardList, evaluate, evaluate_rows, shard_of_row,
 };
 pub use explain::explain;
-pub use expression::{Computed, compute};
 pub use plan::{
     Aggregate, AggregateColumn, ArrayRoute, Bound, Compute, Effect, Facts, Fixed, KeySource,
     KeyTerm, Merge, MergeKey, ParamValue, Part, Plan, Planned, Route, Row, RowWindow, Target, Text,

@@ -10,8 +10,7 @@ use super::{
     Analysis, Attribute, BlockId, Column, CteBody, Environment, Here, Item, KeyPart, Meaning,
     Output, Position, Scope, Use,
 };
-use crate::expression::opaque_where_case_is_odd;
-use crate::key::Class;
+use crate::key::{Class, opaque_where_case_is_odd};
 use crate::place::{self, Named, Place};
 use crate::{PlanError, Unsupported, UnsupportedId};
 

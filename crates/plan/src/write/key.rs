@@ -7,8 +7,8 @@ use topology::{KeyExpression, Sharded};
 
 use super::Written;
 use crate::compute::{Computes, slice};
-use crate::expression::opaque_where_case_is_odd;
 use crate::key::Class;
+use crate::key::opaque_where_case_is_odd;
 use crate::plan::{KeySource, KeyTerm, Part};
 use crate::slot::Slots;
 use crate::volatile::{self, Finding, What};
