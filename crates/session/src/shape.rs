@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// The one statement of a text; `None` when it is empty.
-    async fn parse_one(
+    pub(crate) async fn parse_one(
         &mut self,
         text: &str,
         types: &[Oid],

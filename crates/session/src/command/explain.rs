@@ -12,19 +12,27 @@ impl Session {
         request: &Request<'_>,
         snapshot: &Snapshot,
     ) -> Result<Ran, ExecuteError> {
+        let (start, end) = (explain.span.start as usize, explain.span.end as usize);
+        let (options, text) = (&request.text[..start], &request.text[start..end]);
+        // The statement is planned as a text of its own, so that its literals are found where it stands alone.
+        let statement = self.parse_one(text, request.types).await?;
+        let Some(statement) = statement else {
+            return Ok(self.done("EXPLAIN"));
+        };
         let context = self.meaning.context(snapshot, request.types);
-        let planned = plan::plan_body(&explain.body, (request.text, explain.span), &context)?;
-        let inner = explain.span.start as usize..explain.span.end as usize;
-        let options = &request.text[..inner.start];
-        let statement = Request {
-            text: &request.text[inner],
+        let planned = plan::plan(&statement, text, &context)?;
+        let mut lifted = sql::Lifted::new();
+        sql::lift(text, self.meaning.parse_options(), &mut lifted);
+        let inner = Request {
+            text,
+            lifted: Some(&lifted),
             ..*request
         };
         let header = plan::explain(&planned.plan, &snapshot.topology);
         let mut workbench = self.executor(snapshot);
         workbench
             .lend()
-            .explain(&planned.plan, planned.facts, (options, &header), &statement)
+            .explain(&planned.plan, planned.facts, (options, &header), &inner)
             .await
     }
 }
