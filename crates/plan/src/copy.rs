@@ -180,10 +180,12 @@ fn copy_in(
     let Some(relation) = relation else {
         return Ok(write::temporary());
     };
+    let draws = write::check_insert_triggers(written.cx, &goal, relation)?;
     if let Goal::Alone(shard) = goal {
-        return alone(written, copy, (relation, shard));
+        let mut planned = alone(written, copy, (relation, shard))?;
+        planned.facts.draws_unseen |= draws;
+        return Ok(planned);
     }
-    write::check_insert_triggers(written.cx, &goal, relation)?;
     let options = Options::read(copy)?;
     options.check_spread(copy, &goal)?;
     Incoming::new(written, copy, (&goal, relation), options).plan()
@@ -195,11 +197,10 @@ fn alone(
     copy: &ast::Copy,
     (relation, shard): (&Relation, topology::ShardId),
 ) -> Result<Planned, PlanError> {
-    let draws = relation.columns.iter().any(|column| {
-        let is_listed = copy.columns.is_empty() || copy.columns.contains(&column.name);
-        let plan = write::default::plan(written.cx, column, Policy::OneShard, false);
-        !is_listed && matches!(plan, DefaultPlan::Draw { .. } | DefaultPlan::Expression(_))
-    });
+    let is_listed =
+        |column: &&Column| copy.columns.is_empty() || copy.columns.contains(&column.name);
+    let left_out = relation.columns.iter().filter(|column| !is_listed(column));
+    let draws = write::default::draw_there(written.cx, left_out)?;
     let mut facts = Facts::default();
     write::draw_unseen(written, shard, draws, &mut facts)?;
     let mut planned = write::verbatim(Route::Shard(shard), "the table lives on one shard");
@@ -344,7 +345,7 @@ impl<'a> Incoming<'a> {
                     }
                 }
                 DefaultPlan::Unknown => {
-                    return Err(refuse(UnsupportedId::ReferenceVolatile, name()));
+                    return Err(write::default::unknown(column, self.policy()));
                 }
             };
             if self.options.format == CopyFormat::Binary {

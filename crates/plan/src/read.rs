@@ -333,6 +333,9 @@ fn sequence_values(
         && select.filter.is_none()
         && request.query.offset.is_none();
     if !is_plain || !analysis.uses.is_empty() {
+        if let Some(planned) = drawn_there(request, analysis, facts) {
+            return Ok(planned);
+        }
         return Err(refuse(UnsupportedId::DeferredRead, "a sequence function"));
     }
     let context = request.context;
@@ -357,6 +360,37 @@ fn sequence_values(
     planned.plan.reasons = vec!["sequence values are drawn before".to_owned()];
     planned.fixed = Fixed::All;
     Ok(planned)
+}
+
+/// `SELECT setval(..., max(id)) FROM t`: where all rows are on the shard that holds the sequences, it does it all.
+fn drawn_there(request: Request<'_>, analysis: &Analysis<'_>, mut facts: Facts) -> Option<Planned> {
+    use crate::volatile::What;
+    let authority = request.context.topology.authoritative_shard();
+    let is_there = |used: &Use| match &used.place {
+        Place::Shard(shard) => *shard == authority,
+        Place::Reference(reference) => reference.shards.contains(&authority),
+        Place::Copies(shards) => shards.contains(&authority),
+        Place::Catalog => true,
+        Place::Sharded(_) | Place::Temporary | Place::View => false,
+    };
+    let findings =
+        crate::volatile::findings_in_query(request.context, request.source, request.query);
+    // The session's last values are the router's to tell.
+    let asks = findings
+        .iter()
+        .any(|finding| matches!(finding.what, What::CurrVal(_) | What::LastVal));
+    if asks || analysis.traits.has_write || !analysis.uses.iter().all(is_there) {
+        return None;
+    }
+    facts.uses_sequence = true;
+    facts.draws_unseen = true;
+    facts.forgets_sequences = findings
+        .iter()
+        .any(|finding| matches!(finding.what, What::SetVal(_) | What::UnknownSequence));
+    let mut planned = pass(analysis, SmallVec::from_elem(Route::Authority, 1), facts);
+    planned.plan.effect = Effect::Write;
+    planned.fixed = Fixed::All;
+    Some(planned)
 }
 
 /// Shards of a list that are not in another.

@@ -4,6 +4,7 @@ use catalog::{Function, Volatility};
 use sql::scan::{self, Token, TokenKind};
 
 use crate::Context;
+use crate::place::{self, Place};
 
 /// What the outcome of a trigger function depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +13,8 @@ pub(crate) enum Reads {
     RowOnly,
     /// The row and the clock, chance or the session: no table.
     Clock,
+    /// Tables that are whole where unsharded tables are, and no others.
+    Unsharded,
     /// Perhaps tables.
     Unproven,
 }
@@ -155,22 +158,18 @@ const CLOCK: &[&str] = &[
     "tg_relid",
 ];
 
-/// Words that begin or belong to SQL statements: a table may be near.
+/// Words of SQL statements that read and write rows: tables are near.
+const DATA: &[&str] = &[
+    "select", "insert", "update", "delete", "merge", "perform", "from", "into", "table", "values",
+    "set", "query", "get", "cursor", "nextval", "currval", "lastval", "setval",
+];
+
+/// Words of all other statements, and of SQL in strings.
 const STATEMENT: &[&str] = &[
-    "select",
-    "insert",
-    "update",
-    "delete",
-    "merge",
-    "perform",
     "execute",
     "copy",
     "truncate",
     "call",
-    "from",
-    "into",
-    "table",
-    "values",
     "notify",
     "listen",
     "unlisten",
@@ -179,15 +178,11 @@ const STATEMENT: &[&str] = &[
     "drop",
     "alter",
     "lock",
-    "set",
     "reset",
     "open",
     "fetch",
     "move",
-    "query",
     "do",
-    "cursor",
-    "get",
     "commit",
     "rollback",
     "savepoint",
@@ -196,12 +191,10 @@ const STATEMENT: &[&str] = &[
     "analyze",
     "grant",
     "revoke",
-    "nextval",
-    "currval",
-    "lastval",
-    "setval",
-    "with_query",
 ];
+
+/// Words that change rows.
+const WRITING: &[&str] = &["insert", "update", "delete", "merge"];
 
 /// What a trigger function looks at.
 pub(crate) fn reads(cx: &Context<'_>, function: &Function) -> Reads {
@@ -220,7 +213,86 @@ pub(crate) fn reads(cx: &Context<'_>, function: &Function) -> Reads {
     for (at, token) in tokens.iter().enumerate() {
         worst = worst.max(token_reads(cx, &function.source, &tokens, (at, token)));
     }
+    if worst == Reads::Unsharded && !names_unsharded(cx, &function.source, &tokens) {
+        return Reads::Unproven;
+    }
     worst
+}
+
+/// Whether a row trigger leaves these columns of the new row as they are.
+pub(crate) fn keeps_columns(function: &Function, columns: &[&str]) -> bool {
+    if function.is_builtin {
+        return BUILTIN.contains(&function.name.as_str());
+    }
+    let source = function.source.as_str();
+    let tokens = scan::tokens(source, true);
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.text(source));
+    let is = |at: usize, expected: &str| word(at).eq_ignore_ascii_case(expected);
+    let assigns = |at: usize| matches!(word(at), "=" | ":=");
+    (0..tokens.len()).all(|at| {
+        if is(at, "return") {
+            return ["new", "old", "null"].iter().any(|value| is(at + 1, value))
+                && word(at + 2) == ";";
+        }
+        if is(at, "into") {
+            return !is(at + 1, "new");
+        }
+        if !is(at, "new") || !begins_statement(source, &tokens, at) {
+            return true;
+        }
+        let field = word(at + 2).trim_matches('"').to_lowercase();
+        let is_field = word(at + 1) == "." && assigns(at + 3);
+        is_field && !columns.iter().any(|column| column.to_lowercase() == field)
+    })
+}
+
+/// Whether a statement of PL/pgSQL begins with this token.
+fn begins_statement(source: &str, tokens: &[Token], at: usize) -> bool {
+    const BEFORE: &[&str] = &[";", "begin", "then", "else", "loop", ">>"];
+    let before = at
+        .checked_sub(1)
+        .map(|before| tokens[before].text(source).to_lowercase());
+    before.is_none_or(|before| BEFORE.contains(&before.as_str()))
+}
+
+/// Whether every relation that a word may mean is whole on the authoritative shard, and is there only when rows are changed.
+fn names_unsharded(cx: &Context<'_>, source: &str, tokens: &[Token]) -> bool {
+    let writes = tokens
+        .iter()
+        .any(|token| WRITING.iter().any(|word| token.is_word(source, word)));
+    tokens.iter().all(|token| {
+        let name = match token.kind {
+            TokenKind::Word => token.text(source).to_lowercase(),
+            TokenKind::QuotedWord => token.text(source).trim_matches('"').replace("\"\"", "\""),
+            _ => return true,
+        };
+        if cx.temporary.contains(&name) {
+            return false;
+        }
+        let schemas = cx.catalog.relations_by_name.iter();
+        let mut named = schemas
+            .filter(|(schema, _)| !is_system(schema))
+            .filter_map(|(_, names)| names.get(&name));
+        named.all(|oid| {
+            cx.catalog
+                .relations
+                .get(oid)
+                .is_none_or(|relation| is_unsharded(cx, relation, writes))
+        })
+    })
+}
+
+fn is_system(schema: &str) -> bool {
+    matches!(schema, "pg_catalog" | "information_schema" | "pg_toast")
+}
+
+fn is_unsharded(cx: &Context<'_>, relation: &catalog::Relation, writes: bool) -> bool {
+    let authority = cx.topology.authoritative_shard();
+    if writes {
+        matches!(place::place(cx, relation), Ok(Place::Shard(home)) if home == authority)
+    } else {
+        crate::write::is_whole(cx, relation, &[authority]).unwrap_or(false)
+    }
 }
 
 fn token_reads(
@@ -258,8 +330,13 @@ fn token_reads(
     if is_field {
         return Reads::RowOnly;
     }
-    if STATEMENT.contains(&word.as_str()) {
+    // `SET search_path` would change what all other names mean.
+    let is_setting = word == "set" && begins_statement(source, tokens, at);
+    if STATEMENT.contains(&word.as_str()) || is_setting {
         return Reads::Unproven;
+    }
+    if DATA.contains(&word.as_str()) {
+        return Reads::Unsharded;
     }
     if CLOCK.contains(&word.as_str()) {
         return Reads::Clock;
@@ -298,6 +375,51 @@ fn call_reads(
     match () {
         () if is_immutable => Reads::RowOnly,
         () if crate::volatile::reads_no_tables(word) => Reads::Clock,
-        () => Reads::Unproven,
+        () if word.contains("_to_xml") || word == "ts_stat" => Reads::Unproven,
+        () => Reads::Unsharded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(source: &str) -> Function {
+        Function {
+            oid: pg::Oid(20_000),
+            schema: "public".to_owned(),
+            name: "f".to_owned(),
+            kind: catalog::FunctionKind::Function,
+            volatility: Volatility::Volatile,
+            arguments: Vec::new(),
+            defaults: 0,
+            is_variadic: false,
+            result: pg::Oid(2279),
+            returns_set: false,
+            is_builtin: false,
+            language: "plpgsql".to_owned(),
+            source: source.to_owned(),
+            reads: Vec::new(),
+        }
+    }
+
+    #[track_caller]
+    fn check(source: &str, keeps: bool) {
+        assert_eq!(keeps_columns(&function(source), &["id"]), keeps, "{source}");
+    }
+
+    #[test]
+    fn an_assignment_to_the_key_is_seen() {
+        check("BEGIN NEW.note := 'a'; RETURN NEW; END", true);
+        check(
+            "BEGIN IF NEW.id = 5 THEN NEW.note = NEW.id; END IF; RETURN NEW; END",
+            true,
+        );
+        check("BEGIN NEW.id := 5; RETURN NEW; END", false);
+        check("BEGIN NEW.\"id\" = 5; RETURN NEW; END", false);
+        check("BEGIN NEW := OLD; RETURN NEW; END", false);
+        check("BEGIN RETURN ROW(1); END", false);
+        check("DECLARE r t; BEGIN RETURN r; END", false);
+        check("BEGIN SELECT 1 INTO NEW.id; RETURN NEW; END", false);
     }
 }

@@ -33,6 +33,7 @@ use text::Edits;
 
 pub(crate) use change::{delete, merge, update};
 pub(crate) use insert::{Policy, plan as insert};
+pub(crate) use tables::is_whole;
 pub(crate) use text::find_words;
 
 /// A statement with its text.
@@ -108,14 +109,13 @@ fn goal(cx: &Context<'_>, relation: &Relation) -> Result<Goal, PlanError> {
     let goal = match place::place(cx, relation)? {
         Place::View => return Err(refuse(UnsupportedId::WriteView, qualified())),
         Place::Temporary => return Ok(Goal::Temporary),
-        Place::Catalog => return Ok(Goal::Alone(authority)),
         Place::Shard(shard) => Goal::Alone(shard),
         Place::Sharded(sharded) => Goal::Sharded(sharded),
         Place::Reference(reference) => {
             Goal::Copies(with_authority_first(cx, reference.shards.clone()))
         }
         // PostgreSQL says that a materialized view can't be changed.
-        Place::Copies(_) => return Ok(Goal::Alone(authority)),
+        Place::Copies(_) | Place::Catalog => return Ok(Goal::Alone(authority)),
     };
     if relation.kind == RelationKind::Foreign {
         return Err(refuse(UnsupportedId::ObjectKind, "FOREIGN TABLE"));
@@ -205,7 +205,7 @@ pub(crate) fn draw_unseen(
     facts.uses_sequence = true;
     facts.forgets_sequences = findings
         .iter()
-        .any(|finding| matches!(finding.what, What::SetVal(_)));
+        .any(|finding| matches!(finding.what, What::SetVal(_) | What::UnknownSequence));
     Ok(())
 }
 
@@ -273,7 +273,7 @@ pub(crate) fn read_goal(written: &Written<'_>, table: &ast::TableRef) -> Result<
     })
 }
 
-/// Checks the triggers that new rows fire.
+/// Checks the triggers that new rows fire; whether one may draw from sequences unseen.
 ///
 /// # Errors
 ///
@@ -282,6 +282,6 @@ pub(crate) fn check_insert_triggers(
     cx: &Context<'_>,
     goal: &Goal,
     relation: &Relation,
-) -> Result<(), PlanError> {
+) -> Result<bool, PlanError> {
     trigger::check(cx, goal, relation, trigger::INSERT)
 }

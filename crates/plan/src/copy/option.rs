@@ -81,7 +81,7 @@ impl Options {
     /// A delimiter, quote or NULL text is longer than the router reads; PostgreSQL refuses most of those too.
     pub(super) fn read(copy: &ast::Copy) -> Result<Self, PlanError> {
         let value = |name: &str| value(copy, name);
-        let byte = |name: &str, default: u8| match value(name).flatten() {
+        let byte = |name: &str, default: u8| match value(name) {
             None => Ok(default),
             Some(text) => match text.as_bytes() {
                 [byte] => Ok(*byte),
@@ -89,10 +89,10 @@ impl Options {
             },
         };
         let null = |default: &str| {
-            let text = value("null").flatten().unwrap_or(default);
+            let text = value("null").unwrap_or(default);
             CopyNull::new(text).ok_or_else(|| refuse(UnsupportedId::CopyOption, "null"))
         };
-        let format = match value("format").flatten().unwrap_or("text") {
+        let format = match value("format").unwrap_or("text") {
             "csv" => {
                 let quote = byte("quote", b'"')?;
                 CopyFormat::Csv {
@@ -109,13 +109,12 @@ impl Options {
             },
             other => return Err(refuse(UnsupportedId::CopyOption, other)),
         };
-        let has_header = value("header").is_some_and(|header| {
-            header.is_none_or(|text| !["false", "off", "0"].contains(&text.to_lowercase().as_str()))
-        });
+        let has_header = copy.options.iter().any(|(name, _)| name == "header")
+            && value("header")
+                .is_none_or(|text| !["false", "off", "0"].contains(&text.to_lowercase().as_str()));
         let listed = ["force_not_null", "force_null"]
             .into_iter()
-            .filter_map(value)
-            .flatten();
+            .filter_map(value);
         let forced = listed
             .flat_map(|list| list.split(','))
             .map(str::to_owned)
@@ -155,10 +154,10 @@ impl Options {
     }
 }
 
-/// An option as it was given; the value is `None` where the option stands alone.
-fn value<'a>(copy: &'a ast::Copy, name: &str) -> Option<Option<&'a str>> {
-    let found = copy.options.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_deref())
+/// The value of an option; `None` where the option isn't given or stands alone.
+fn value<'a>(copy: &'a ast::Copy, name: &str) -> Option<&'a str> {
+    let (_, value) = copy.options.iter().find(|(known, _)| known == name)?;
+    value.as_deref()
 }
 
 /// An option that rows can't be told apart under, or that none here knows.
@@ -176,7 +175,7 @@ fn odd(copy: &ast::Copy) -> Option<String> {
         "encoding",
     ];
     const UTF8: &[&str] = &["utf8", "utf-8", "unicode"];
-    if let Some(Some(encoding)) = value(copy, "encoding")
+    if let Some(encoding) = value(copy, "encoding")
         && !UTF8.contains(&encoding.to_lowercase().as_str())
     {
         return Some(format!("encoding {encoding}"));

@@ -164,7 +164,7 @@ pub(super) fn create_trigger(
     };
     let reads = trigger::reads(cx, function);
     match (&home.placement, reads) {
-        (topology::Placement::Reference(_), Reads::Clock | Reads::Unproven)
+        (topology::Placement::Reference(_), Reads::Clock | Reads::Unsharded | Reads::Unproven)
             if cx.topology.shards().len() > 1 =>
         {
             notices.push(
@@ -179,7 +179,7 @@ pub(super) fn create_trigger(
             );
             Ok(())
         }
-        (topology::Placement::Sharded(sharded), Reads::Unproven)
+        (topology::Placement::Sharded(sharded), Reads::Unsharded | Reads::Unproven)
             if sharded.ranges.shards().len() > 1 || cx.topology.shards().len() > 1 =>
         {
             Err(refuse(

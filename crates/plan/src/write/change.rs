@@ -72,7 +72,12 @@ pub(crate) fn merge(written: &Written<'_>, merge: &ast::Merge) -> Result<Planned
     let subject = Subject::find(written, &merge.table)?;
     let needs = Needs::of(written.body);
     match subject.goal {
-        Goal::Alone(_) | Goal::Temporary => one_shard(written, &subject, &needs),
+        Goal::Alone(_) | Goal::Temporary => {
+            let fires =
+                |relation| trigger::check(written.cx, &subject.goal, relation, trigger::ANY);
+            let draws = subject.relation.map(fires).transpose()?.unwrap_or_default();
+            one_shard(written, &subject, &needs, draws)
+        }
         Goal::Sharded(_) | Goal::Copies(_) => Err(refuse(
             UnsupportedId::Merge,
             merge.table.name.parts.join("."),
@@ -84,7 +89,12 @@ fn plan(written: &Written<'_>, change: Change<'_>) -> Result<Planned, PlanError>
     let subject = Subject::find(written, change.table)?;
     let needs = Needs::of(written.body);
     match (&subject.goal, subject.relation) {
-        (Goal::Alone(_) | Goal::Temporary, _) | (_, None) => one_shard(written, &subject, &needs),
+        (Goal::Alone(_) | Goal::Temporary, relation) | (_, relation @ None) => {
+            let fires =
+                |relation| trigger::check(written.cx, &subject.goal, relation, change.event);
+            let draws = relation.map(fires).transpose()?.unwrap_or_default();
+            one_shard(written, &subject, &needs, draws)
+        }
         (Goal::Copies(_), Some(relation)) => {
             copies(written, change, (&subject.goal, relation), &needs)
         }
@@ -107,8 +117,10 @@ fn one_shard(
     written: &Written<'_>,
     subject: &Subject<'_>,
     needs: &Needs<'_>,
+    draws: bool,
 ) -> Result<Planned, PlanError> {
     let mut facts = needs.check_calls(written.cx, true)?;
+    facts.draws_unseen = draws;
     let shard = match subject.goal {
         Goal::Alone(shard) => shard,
         _ => written.cx.topology.authoritative_shard(),

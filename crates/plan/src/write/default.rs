@@ -6,8 +6,13 @@ use pg::Oid;
 use sql::ast;
 
 use super::insert::Policy;
-use crate::Context;
+use super::text::Edits;
+use crate::compute::Computes;
+use crate::function::{self, Class};
+use crate::plan::Part;
+use crate::volatile::tree::{self, Node};
 use crate::volatile::{self, Finding, What};
+use crate::{Context, PlanError, UnsupportedId, refuse};
 
 /// How a column's default is given.
 #[derive(Clone, Debug)]
@@ -78,6 +83,9 @@ pub(crate) fn plan(cx: &Context<'_>, column: &Column, policy: Policy, is_key: bo
     let Some(expression) = expression(cx, &default.expression) else {
         return DefaultPlan::Unknown;
     };
+    if !are_proven(cx, &expression.expr) {
+        return DefaultPlan::Unknown;
+    }
     let must_compute = expression
         .findings
         .iter()
@@ -111,6 +119,77 @@ fn expression(cx: &Context<'_>, sql: &str) -> Option<DefaultExpression> {
         span,
         findings,
     })
+}
+
+impl DefaultExpression {
+    /// Its text with what has to be computed first taken out.
+    ///
+    /// # Errors
+    ///
+    /// Some of it can't be computed beforehand.
+    pub(crate) fn computed(
+        &self,
+        policy: Policy,
+        computes: &mut Computes<'_>,
+    ) -> Result<Vec<Part>, PlanError> {
+        let mut edits = Edits::default();
+        for finding in self
+            .findings
+            .iter()
+            .filter(|finding| policy.computes(finding.what))
+        {
+            let part = computes.finding(&self.text, finding)?;
+            if let Some(span) = finding.span {
+                edits.replace(span, vec![part]);
+            }
+        }
+        Ok(edits.cut(&self.text, self.span))
+    }
+}
+
+/// The refusal of a default that only PostgreSQL knows.
+pub(crate) fn unknown(column: &Column, policy: Policy) -> PlanError {
+    let id = match policy {
+        Policy::Copies => UnsupportedId::ReferenceVolatile,
+        Policy::OneShard | Policy::Spread => UnsupportedId::FunctionUser,
+    };
+    refuse(id, format!("the default of {:?}", column.name))
+}
+
+/// Whether the shard that makes a row draws from sequences of its own for these left-out columns.
+///
+/// # Errors
+///
+/// A default may look at sharded tables.
+pub(crate) fn draw_there<'c>(
+    cx: &Context<'_>,
+    columns: impl IntoIterator<Item = &'c Column>,
+) -> Result<bool, PlanError> {
+    let mut draws = false;
+    for column in columns {
+        match plan(cx, column, Policy::OneShard, false) {
+            DefaultPlan::Leave | DefaultPlan::Null => {}
+            DefaultPlan::Draw { .. } | DefaultPlan::Expression(_) => draws = true,
+            DefaultPlan::Unknown => return Err(unknown(column, Policy::OneShard)),
+        }
+    }
+    Ok(draws)
+}
+
+/// Whether no function in a default could look at sharded tables.
+fn are_proven(cx: &Context<'_>, expr: &ast::Expr) -> bool {
+    let mut are_proven = true;
+    tree::walk_expr(expr, &mut |node| {
+        if let Node::Expr(ast::Expr {
+            kind: ast::ExprKind::Call(call),
+            ..
+        }) = node
+        {
+            are_proven &= function::classify(cx, call) < Class::Dynamic;
+        }
+        are_proven
+    });
+    are_proven || cx.topology.shards().len() == 1
 }
 
 impl Policy {

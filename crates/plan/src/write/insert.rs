@@ -51,7 +51,7 @@ pub(crate) fn plan(written: &Written<'_>, insert: &ast::Insert) -> Result<Planne
         return Ok(temporary());
     };
     let is_one_shard = matches!(subject.goal, Goal::Alone(_));
-    let facts = needs.check_calls(written.cx, is_one_shard)?;
+    let mut facts = needs.check_calls(written.cx, is_one_shard)?;
     match &subject.goal {
         Goal::Alone(shard) => {
             needs.are_whole_on(written, &[*shard], UnsupportedId::UnshardedJoin)?;
@@ -70,7 +70,7 @@ pub(crate) fn plan(written: &Written<'_>, insert: &ast::Insert) -> Result<Planne
         );
     }
     conflict::check(written, insert, &subject.goal, relation)?;
-    trigger::check(written.cx, &subject.goal, relation, events(insert))?;
+    facts.draws_unseen |= trigger::check(written.cx, &subject.goal, relation, events(insert))?;
     check_widths(insert)?;
     Insertion::new(written, insert, &subject.goal, relation).plan(&subject.goal, &needs, facts)
 }
@@ -257,10 +257,7 @@ impl<'a> Insertion<'a> {
             match plan {
                 DefaultPlan::Null if is_key => self.left_out_key.push((column, plan)),
                 DefaultPlan::Leave | DefaultPlan::Null => {}
-                DefaultPlan::Unknown => {
-                    let name = format!("the default of {:?}", column.name);
-                    return Err(refuse(UnsupportedId::ReferenceVolatile, name));
-                }
+                DefaultPlan::Unknown => return Err(default::unknown(column, self.policy)),
                 DefaultPlan::Draw { is_always, .. } => {
                     self.overrides |= is_always;
                     self.added.push((column, plan));

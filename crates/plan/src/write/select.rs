@@ -23,10 +23,14 @@ pub(super) fn plan(
     written: &Written<'_>,
     insert: &ast::Insert,
     (subject, relation): (&Subject<'_>, &Relation),
-    (query, needs, facts): (&Query, &Needs<'_>, Facts),
+    (query, needs, mut facts): (&Query, &Needs<'_>, Facts),
 ) -> Result<Planned, PlanError> {
     match &subject.goal {
-        Goal::Alone(shard) => alone(written, insert, (relation, *shard), facts),
+        Goal::Alone(shard) => {
+            facts.draws_unseen |=
+                trigger::check(written.cx, &subject.goal, relation, trigger::INSERT)?;
+            alone(written, insert, (relation, *shard), facts)
+        }
         Goal::Temporary => Ok(super::temporary()),
         Goal::Copies(shards) => {
             trigger::check(written.cx, &subject.goal, relation, trigger::INSERT)?;
@@ -62,10 +66,7 @@ fn alone(
     (relation, shard): (&Relation, ShardId),
     mut facts: Facts,
 ) -> Result<Planned, PlanError> {
-    let draws_default = left_out(insert, relation).into_iter().any(|column| {
-        let plan = default::plan(written.cx, column, Policy::OneShard, false);
-        matches!(plan, DefaultPlan::Draw { .. } | DefaultPlan::Expression(_))
-    });
+    let draws_default = default::draw_there(written.cx, left_out(insert, relation))?;
     super::draw_unseen(written, shard, draws_default, &mut facts)?;
     let mut planned = verbatim(Route::Shard(shard), "all its tables are on one shard");
     planned.facts = facts;

@@ -4,7 +4,7 @@ use catalog::Relation;
 use sql::ast::{self, Body};
 use topology::ShardId;
 
-use super::Written;
+use super::{Goal, Written, trigger};
 use crate::function::{self, Class};
 use crate::place::{self, Named, Place};
 use crate::plan::Facts;
@@ -19,6 +19,7 @@ pub(super) struct Needs<'a> {
     /// Tables that are written inside `WITH`.
     inner_writes: Vec<&'a ast::TableRef>,
     calls: Vec<&'a ast::Call>,
+    operators: Vec<&'a ast::Name>,
     cte_names: Vec<&'a str>,
 }
 
@@ -37,6 +38,10 @@ impl<'a> Needs<'a> {
                     kind: ast::ExprKind::Call(call),
                     ..
                 }) => needs.calls.push(call),
+                Node::Expr(ast::Expr {
+                    kind: ast::ExprKind::Operator { name, .. } | ast::ExprKind::AnyAll { name, .. },
+                    ..
+                }) => needs.operators.push(name),
                 Node::Body(inner) if !std::ptr::eq(inner, body) => {
                     needs.inner_writes.extend(target(inner));
                 }
@@ -151,6 +156,7 @@ impl<'a> Needs<'a> {
                     table.name.parts.join("."),
                 ));
             }
+            trigger::check(written.cx, &Goal::Alone(shard), relation, trigger::ANY)?;
         }
         Ok(())
     }
@@ -167,12 +173,29 @@ impl<'a> Needs<'a> {
     ) -> Result<Facts, PlanError> {
         let mut facts = Facts::default();
         let is_alone = cx.topology.shards().len() == 1;
+        let theirs = self.operators.iter().find(|name| {
+            let is_system = name
+                .parts
+                .first()
+                .is_some_and(|schema| schema == "pg_catalog");
+            !is_system
+                && name
+                    .parts
+                    .last()
+                    .is_some_and(|name| cx.catalog.user_operators.contains(name))
+        });
+        if let Some(name) = theirs
+            && !is_alone
+            && !function::every_function_is_proven(cx)
+        {
+            return Err(refuse(UnsupportedId::OperatorUser, name.parts.join(".")));
+        }
         for call in &self.calls {
             let name = call.name.parts.join(".");
             match function::classify(cx, call) {
-                Class::Free | Class::Fresh | Class::Clock | Class::Sequence => {}
-                Class::Authority if is_one_shard => {}
-                Class::Authority => return Err(refuse(UnsupportedId::FunctionPlace, name)),
+                Class::Authority if !is_one_shard => {
+                    return Err(refuse(UnsupportedId::FunctionPlace, name));
+                }
                 Class::Pinning if is_one_shard => facts.pins = true,
                 Class::Notify if is_one_shard => facts.unpreparable = true,
                 Class::SetConfig if is_one_shard => facts.sets_config = true,
@@ -186,7 +209,13 @@ impl<'a> Needs<'a> {
                 Class::Unproven if !is_alone => {
                     return Err(refuse(UnsupportedId::FunctionUser, name));
                 }
-                Class::Dynamic | Class::Unproven => {}
+                Class::Free
+                | Class::Fresh
+                | Class::Clock
+                | Class::Sequence
+                | Class::Authority
+                | Class::Dynamic
+                | Class::Unproven => {}
                 Class::Unknown => {
                     return Err(PlanError::UndefinedFunction {
                         name,
@@ -222,7 +251,7 @@ pub(super) fn with_of(body: &Body) -> Option<&ast::With> {
 }
 
 /// Whether each of these shards holds all rows of a relation.
-pub(super) fn is_whole(
+pub(crate) fn is_whole(
     cx: &Context<'_>,
     relation: &Relation,
     shards: &[ShardId],

@@ -1,5 +1,5 @@
 //! `INSERT ... SELECT p0::t, ... FROM (VALUES (...), ...) AS v(p0, ..., n) ORDER BY n`: rows that are written out, in the form
-//! that SQLAlchemy sends them. They are placed one by one like those of `INSERT ... VALUES`. Invariant: `ORDER BY` must name a
+//! that `SQLAlchemy` sends them. They are placed one by one like those of `INSERT ... VALUES`. Invariant: `ORDER BY` must name a
 //! column whose values grow from row to row, so the order of the list is that of the result.
 
 use std::sync::Arc;
@@ -313,18 +313,7 @@ impl Listed<'_> {
                     parts.push(Part::Computed(index));
                 }
                 DefaultPlan::Expression(expression) => {
-                    let mut edits = Edits::default();
-                    for finding in expression
-                        .findings
-                        .iter()
-                        .filter(|f| self.policy.computes(f.what))
-                    {
-                        let part = self.computes.finding(&expression.text, finding)?;
-                        if let Some(span) = finding.span {
-                            edits.replace(span, vec![part]);
-                        }
-                    }
-                    parts.extend(edits.cut(&expression.text, expression.span));
+                    parts.extend(expression.computed(self.policy, &mut self.computes)?);
                 }
                 DefaultPlan::Leave | DefaultPlan::Null | DefaultPlan::Unknown => {}
             }

@@ -11,7 +11,6 @@ use crate::slot::Slots;
 use crate::volatile::{self, Finding, What};
 use crate::write::default::{self, DefaultPlan};
 use crate::write::key::{self, Settled, Value};
-use crate::write::text::Edits;
 use crate::{PlanError, UnsupportedId, refuse};
 
 impl Insertion<'_> {
@@ -131,10 +130,7 @@ impl Insertion<'_> {
                 }
                 Ok(Vec::new())
             }
-            DefaultPlan::Unknown => {
-                let name = format!("the default of {:?}", column.name);
-                Err(refuse(UnsupportedId::ReferenceVolatile, name))
-            }
+            DefaultPlan::Unknown => Err(default::unknown(column, self.policy)),
             DefaultPlan::Draw { sequence, .. } => {
                 let index = self.computes.draw(*sequence);
                 if is_key {
@@ -161,18 +157,7 @@ impl Insertion<'_> {
                 Ok(parts)
             }
             DefaultPlan::Expression(expression) => {
-                let mut edits = Edits::default();
-                for finding in expression
-                    .findings
-                    .iter()
-                    .filter(|f| self.policy.computes(f.what))
-                {
-                    let part = self.computes.finding(&expression.text, finding)?;
-                    if let Some(span) = finding.span {
-                        edits.replace(span, vec![part]);
-                    }
-                }
-                Ok(edits.cut(&expression.text, expression.span))
+                expression.computed(self.policy, &mut self.computes)
             }
         }
     }
