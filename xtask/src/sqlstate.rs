@@ -8,7 +8,7 @@ use std::{fs, io};
 /// Where Debian keeps PostgreSQL's list, unless the caller names another file.
 const DEFAULT_LIST: &str = "/usr/share/postgresql/15/errcodes.txt";
 /// The file that is written, below the workspace's root.
-const TARGET: &str = "crates/pg/src/generated/sqlstate.rs";
+pub(crate) const TARGET: &str = "crates/pg/src/generated/sqlstate.rs";
 
 /// One line of the list.
 struct Code {
@@ -24,6 +24,18 @@ struct Code {
 pub(crate) fn generate(root: &Path, list: Option<&str>) -> io::Result<()> {
     let text = fs::read_to_string(list.unwrap_or(DEFAULT_LIST))?;
     fs::write(root.join(TARGET), render(&parse(&text)))
+}
+
+/// What the generated file has to be; nothing where Debian's list is not installed.
+///
+/// # Errors
+/// The list is there and can't be read.
+pub(crate) fn fresh() -> io::Result<Option<String>> {
+    if !Path::new(DEFAULT_LIST).exists() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(DEFAULT_LIST)?;
+    Ok(Some(render(&parse(&text))))
 }
 
 fn parse(text: &str) -> Vec<Code> {

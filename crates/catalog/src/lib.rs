@@ -3,6 +3,8 @@
 //! A [`Catalog`] is read from the authoritative shard and never changes; a newer one replaces it and carries a higher
 //! [`Catalog::version`]. Names are resolved here by PostgreSQL's rules for `search_path`. This crate must not know how
 //! a snapshot was loaded, nor where rows live.
+//!
+//! Read first: [`Catalog`], [`Relation`]. Tests: beside the module.
 
 mod snapshot;
 

@@ -3,7 +3,7 @@
 //!
 //! It promises that whatever it computes is what PostgreSQL computes, bit for bit; where it can't
 //! promise that it says so ([`Parsed::Unknown`], `None` from [`order::Comparator::for_type`]) and the
-//! caller asks a shard. It knows neither I/O nor protocol messages.
+//! caller asks a shard. It must not know I/O nor protocol messages.
 //!
 //! Read first: [`KeyValue`], [`Diagnostic`] and [`Diagnose`], [`order::Comparator`]. Tests: beside the
 //! modules, and `tests/vectors.rs` for values that independent implementations made.

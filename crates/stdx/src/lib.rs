@@ -1,6 +1,6 @@
 //! What the standard library lacks and several crates need: named tasks, error chains, secrets.
 //!
-//! It knows nothing of databases. Read first: [`TaskGroup`]. Tests: beside the modules.
+//! It must not know databases. Read first: [`TaskGroup`]. Tests: beside the modules.
 
 mod chain;
 mod never;

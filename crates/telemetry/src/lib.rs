@@ -1,6 +1,6 @@
 //! Where logs go and how spans and fields are named.
 //!
-//! It knows nothing of databases. Read first: [`init`], [`fields`]. Spans form one tree:
+//! It must not know databases. Read first: [`init`], [`fields`]. Spans form one tree:
 //! `client` > `request` > `plan` > `shard`.
 
 use tracing_subscriber::EnvFilter;

@@ -2,8 +2,8 @@
 //! at a message without reading it.
 //!
 //! It promises that no bytes make it panic, that what it writes it reads back, and that looking
-//! ([`scan`], [`backend::DataRow::columns`], [`frontend::Bind`]) never allocates. It does no I/O and knows
-//! neither sessions nor SQL.
+//! ([`scan`], [`backend::DataRow::columns`], [`frontend::Bind`]) never allocates. It does no I/O and must not
+//! know sessions nor SQL.
 //!
 //! Read first: [`Frame`], [`frontend::Message`], [`backend::Message`]. Tests: beside the modules, and
 //! `tests/roundtrip.rs` for the two properties above.

@@ -36,7 +36,7 @@ pub enum Claim {
     },
     /// A commit row was found; a write behind it is being made durable.
     Witnessing,
-    /// It is known, or given up for now.
+    /// It is known, or left to the next round.
     Done(Verdict),
 }
 
@@ -66,7 +66,7 @@ pub enum Finding {
     Failed,
 }
 
-/// How many times a lingering decider is terminated before the claim is given up for now.
+/// How many times a lingering decider is terminated before the claim is left to the next round.
 const TERMINATIONS_MAX: u8 = 3;
 
 // === impl Claim ===

@@ -1,8 +1,8 @@
+//! What is behind a shard's lock: pure bookkeeping, no I/O but closing sockets.
 #![expect(
     clippy::vec_box,
     reason = "a backend moves between lists and leases often, and is large"
 )]
-//! What is behind a shard's lock: pure bookkeeping, no I/O but closing sockets.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
