@@ -278,7 +278,7 @@ pub struct Function {
     pub is_builtin: bool,
     /// Language name (`internal`, `c`, `sql`, `plpgsql`).
     pub language: String,
-    /// Source text (`prosrc`) of functions that are not builtin.
+    /// Source text (`prosrc`) of functions that are not builtin; of aggregates calls of the functions behind them.
     pub source: String,
     /// Relations that PostgreSQL records it to depend on (`BEGIN ATOMIC` bodies).
     pub reads: Vec<Oid>,

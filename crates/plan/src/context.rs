@@ -66,6 +66,15 @@ pub enum Fanout {
     Single,
 }
 
+// === impl Context ===
+
+impl Context<'_> {
+    /// Whether there is more than one shard at all; with one, nothing has to be refused.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.topology.shards().len() > 1
+    }
+}
+
 // === impl Settings ===
 
 impl Default for Settings {

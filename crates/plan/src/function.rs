@@ -70,16 +70,31 @@ pub(crate) fn classify(context: &Context<'_>, call: &Call) -> Class {
 pub(crate) fn call(context: &Context<'_>, call: &Call) -> Result<crate::Planned, PlanError> {
     let name = call.name.parts.join(".");
     let class = classify(context, call);
-    let is_spread = context.topology.shards().len() > 1;
     if class == Class::Unknown {
         let position = None;
         return Err(PlanError::UndefinedFunction { name, position });
     }
     let is_plain = call.arguments.iter().all(crate::volatile::is_row_free);
-    if is_spread && (class >= Class::Sequence || !is_plain) {
+    if context.is_spread() && (class >= Class::Sequence || !is_plain) {
         return Err(refuse(UnsupportedId::FunctionUser, name));
     }
-    Ok(crate::Planned {
+    Ok(alone("the procedure touches no table"))
+}
+
+/// Plans `DO`: its code is not looked into, so it runs where there is but one shard.
+///
+/// # Errors
+///
+/// There are several.
+pub(crate) fn block(context: &Context<'_>) -> Result<crate::Planned, PlanError> {
+    if context.is_spread() {
+        return Err(refuse(UnsupportedId::FunctionUser, "DO"));
+    }
+    Ok(alone("there is only one shard"))
+}
+
+fn alone(reason: &str) -> crate::Planned {
+    crate::Planned {
         plan: Plan {
             tier: Tier::PassThrough,
             compute: Vec::new(),
@@ -90,12 +105,12 @@ pub(crate) fn call(context: &Context<'_>, call: &Call) -> Result<crate::Planned,
             text: Text::Verbatim,
             merge: Merge::Pass,
             effect: Effect::Write,
-            reasons: vec!["the procedure touches no table".to_owned()],
+            reasons: vec![reason.to_owned()],
             notices: Vec::new(),
         },
-        fixed: Fixed::Slots(Vec::new()),
+        fixed: Fixed::All,
         facts: Facts::default(),
-    })
+    }
 }
 
 /// Whether this call aggregates rows, unless it has an `OVER`.
@@ -158,12 +173,13 @@ fn class_of(context: &Context<'_>, function: &Function, seen: &mut HashSet<pg::O
         // A recursive call adds nothing to what the first one is.
         return Class::Free;
     }
+    if function.kind == FunctionKind::Aggregate {
+        // Its source calls the functions behind it.
+        return body(context, function, seen);
+    }
     match function.language.as_str() {
         "c" | "internal" => library(function),
-        "sql" | "plpgsql" if function.kind != FunctionKind::Aggregate => {
-            body(context, function, seen)
-        }
-        _ if function.kind == FunctionKind::Aggregate => aggregate(context, function),
+        "sql" | "plpgsql" => body(context, function, seen),
         _ => Class::Unproven,
     }
 }
@@ -173,15 +189,6 @@ fn library(function: &Function) -> Class {
     if builtin::FRESH_LIBRARY.contains(&function.name.as_str()) {
         Class::Fresh
     } else if function.volatility == Volatility::Immutable {
-        Class::Free
-    } else {
-        Class::Unproven
-    }
-}
-
-/// The catalog doesn't tell an aggregate's support functions, so it is proven when every function of the user's is.
-fn aggregate(context: &Context<'_>, function: &Function) -> Class {
-    if function.reads.is_empty() && every_function_is_proven(context) {
         Class::Free
     } else {
         Class::Unproven

@@ -147,6 +147,9 @@ fn topmost<'a>(context: &Context<'a>, relation: &'a Relation) -> &'a Relation {
 
 /// A materialized view has rows of its own: those that its definition gave on the shard where it was refreshed.
 fn materialized(context: &Context<'_>, relation: &Relation) -> Result<Place, PlanError> {
+    if !context.is_spread() {
+        return Ok(Place::Shard(context.topology.authoritative_shard()));
+    }
     let mut common: Option<Vec<ShardId>> = None;
     let mut only: Option<ShardId> = None;
     for oid in base_relations(context, relation) {

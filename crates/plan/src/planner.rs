@@ -50,7 +50,7 @@ pub fn plan_body(
             span: *span,
         }),
         Body::Call(call) => function::call(context, call),
-        Body::Do => Err(Unsupported::about(UnsupportedId::FunctionUser, "DO").into()),
+        Body::Do => function::block(context),
         Body::Explain(explain) => plan_body(&explain.body, (source, explain.span), context),
         Body::Prepare { body, span, .. } => plan_body(body, (source, *span), context),
         Body::Insert(insert) => write::insert(&written, insert),

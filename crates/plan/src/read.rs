@@ -174,15 +174,11 @@ fn check_effects(analysis: &Analysis<'_>) -> Result<(), PlanError> {
         .iter()
         .find(|call| call.class == FunctionClass::SetConfig);
     match effect {
-        Some(call) if reads_user_tables && is_spread(analysis) => {
+        Some(call) if reads_user_tables && analysis.context.is_spread() => {
             Err(refuse(UnsupportedId::FunctionEffect, &call.name))
         }
         _ => Ok(()),
     }
-}
-
-fn is_spread(analysis: &Analysis<'_>) -> bool {
-    analysis.context.topology.shards().len() > 1
 }
 
 /// Where each part must go; `None` where a sharded table is not fixed to one shard.
@@ -296,7 +292,7 @@ fn route(used: &Use, graph: &Graph<'_>) -> Option<Route> {
 
 /// What a data-modifying `WITH` on one shard must not do there.
 fn check_writes(analysis: &Analysis<'_>) -> Result<(), PlanError> {
-    if !is_spread(analysis) {
+    if !analysis.context.is_spread() {
         return Ok(());
     }
     for used in analysis.uses.iter().filter(|used| used.is_written) {

@@ -180,7 +180,7 @@ impl Analysis<'_> {
             return self.view(relation, alias, at);
         }
         let name = format!("{}.{}", relation.schema, relation.name);
-        if matches!(place, Place::Sharded(_)) {
+        if self.context.is_spread() && matches!(place, Place::Sharded(_)) {
             if relation.has_row_security {
                 return Err(Unsupported::about(UnsupportedId::RowSecurity, name).into());
             }

@@ -141,22 +141,24 @@ impl Analysis<'_> {
         here: Here<'_>,
     ) -> Result<(), PlanError> {
         let name = call.name.parts.join(".");
-        let class = function::classify(self.context, call);
-        match class {
-            FunctionClass::Unknown => {
+        let mut class = function::classify(self.context, call);
+        let refusal = match class {
+            FunctionClass::Unproven => Some(UnsupportedId::FunctionUser),
+            FunctionClass::Dynamic => Some(UnsupportedId::FunctionDynamic),
+            FunctionClass::Snapshot => Some(UnsupportedId::SnapshotExport),
+            _ => None,
+        };
+        match refusal {
+            Some(id) if self.context.is_spread() => {
+                return Err(Unsupported::about(id, name).into());
+            }
+            // The only shard has all rows.
+            Some(_) => class = FunctionClass::Authority,
+            None if class == FunctionClass::Unknown => {
                 let position = location.and_then(|at| crate::place::character(self.source, at));
                 return Err(PlanError::UndefinedFunction { name, position });
             }
-            FunctionClass::Unproven => {
-                return Err(Unsupported::about(UnsupportedId::FunctionUser, name).into());
-            }
-            FunctionClass::Dynamic => {
-                return Err(Unsupported::about(UnsupportedId::FunctionDynamic, name).into());
-            }
-            FunctionClass::Snapshot => {
-                return Err(Unsupported::about(UnsupportedId::SnapshotExport, name).into());
-            }
-            _ => {}
+            None => {}
         }
         self.calls.push(CallUse {
             name,
@@ -246,7 +248,7 @@ impl Analysis<'_> {
             return Ok(());
         }
         self.traits.has_user_operator = true;
-        if function::every_function_is_proven(self.context) {
+        if !self.context.is_spread() || function::every_function_is_proven(self.context) {
             return Ok(());
         }
         Err(Unsupported::about(UnsupportedId::OperatorUser, operator).into())

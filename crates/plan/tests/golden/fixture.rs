@@ -665,7 +665,12 @@ impl Fixture {
             returns_set: has("setof"),
             is_builtin: false,
             language: after("language").unwrap_or_else(|| "internal".to_owned()),
-            source: body.map_or_else(String::new, |body| dollar_body(body.text(own))),
+            source: match body {
+                Some(body) => dollar_body(body.text(own)),
+                None => {
+                    after_equals(own, "sfunc").map_or_else(String::new, |name| format!("{name}()"))
+                }
+            },
             reads: Vec::new(),
         };
         self.add_function(function);
@@ -799,4 +804,14 @@ pub(crate) fn types_named(names: &str) -> Vec<Oid> {
         ("uuid", pg::oid::UUID),
     ]);
     names.split_whitespace().map(|name| known[name]).collect()
+}
+
+/// The name after `word =`.
+fn after_equals(own: &str, word: &str) -> Option<String> {
+    let tokens = scan::tokens(own, true);
+    let at = tokens.iter().position(|token| token.is_word(own, word))?;
+    let names = tokens[at + 2..]
+        .iter()
+        .take_while(|token| !token.is_punctuation(own, ",") && !token.is_punctuation(own, ")"));
+    names.last().map(|token| token.text(own).to_owned())
 }

@@ -39,6 +39,33 @@ fn pagila_is_planned_whole() {
     );
 }
 
+#[test]
+fn pagila_views_are_planned_or_refused_by_id() {
+    let found = std::env::vars_os().find(|(name, _)| name == "KINTSUGI_PAGILA");
+    let Some((_, folder)) = found else {
+        return;
+    };
+    let dump = std::fs::read_to_string(PathBuf::from(folder).join("pagila.sql")).unwrap();
+    let mut scene = Scene::pagila();
+    for text in statements(&dump) {
+        scene.run(&text);
+    }
+    scene.set("path pg_catalog public");
+    for (view, expected) in [
+        ("actor_info", "One Shard"),
+        ("customer_list", "One Shard"),
+        ("film_list", "One Shard"),
+        ("nicer_but_slower_film_list", "One Shard"),
+        ("staff_list", "One Shard"),
+        ("rental_by_category", "kintsugi/materialized-view"),
+        ("sales_by_film_category", "kintsugi/derived-table"),
+        ("sales_by_store", "kintsugi/derived-table"),
+    ] {
+        let plan = scene.plan(&format!("SELECT * FROM {view}")).join("\n");
+        assert!(plan.contains(expected), "{view}: {plan}");
+    }
+}
+
 /// The dump as psql sends it: statements end with a semicolon at the end of a line outside of dollar quotes, and the lines
 /// after `FROM stdin;` up to `\.` are rows.
 fn statements(dump: &str) -> Vec<String> {

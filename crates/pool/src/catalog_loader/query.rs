@@ -95,7 +95,13 @@ SELECT enumtypid, enumlabel FROM pg_enum WHERE enumtypid {which} ORDER BY enumty
 pub(super) const FUNCTIONS: &str = r"
 SELECT p.oid, n.nspname, p.proname, p.prokind, p.provolatile, p.proargtypes, p.pronargdefaults,
   p.provariadic <> 0, p.prorettype, p.proretset, l.lanname,
-  CASE WHEN p.oid >= 16384 THEN coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) ELSE '' END,
+  CASE WHEN p.oid < 16384 THEN ''
+    WHEN p.prokind = 'a' THEN
+      (SELECT string_agg(quote_ident(f.proname) || '()', ' ' ORDER BY f.oid) FROM pg_aggregate a JOIN pg_proc f
+         ON f.oid IN (a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggserialfn, a.aggdeserialfn, a.aggmtransfn,
+           a.aggminvtransfn, a.aggmfinalfn)
+       WHERE a.aggfnoid = p.oid)
+    ELSE coalesce(pg_get_function_sqlbody(p.oid), p.prosrc) END,
   CASE WHEN p.oid >= 16384 THEN
     (SELECT string_agg(DISTINCT d.refobjid::text, ' ') FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass
        AND d.objid = p.oid AND d.refclassid = 'pg_class'::regclass) END
