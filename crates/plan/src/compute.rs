@@ -32,7 +32,13 @@ impl<'a> Computes<'a> {
 
     /// Sequences are drawn from or asked for.
     pub(crate) fn uses_sequence(&self) -> bool {
-        self.draws || self.recalls || self.sets
+        self.draws
+            || self.recalls
+            || self.sets
+            || self
+                .list
+                .iter()
+                .any(|compute| matches!(compute, Compute::CurrVal { .. } | Compute::LastVal))
     }
 
     /// A sequence is set.
@@ -79,6 +85,22 @@ impl<'a> Computes<'a> {
             type_name,
             type_oid,
         })
+    }
+
+    /// `currval` or `lastval` where it is evaluated after all draws of the statement.
+    ///
+    /// # Errors
+    ///
+    /// It can't be computed beforehand.
+    pub(crate) fn recall_after(
+        &mut self,
+        text: &str,
+        finding: &Finding,
+    ) -> Result<Part, PlanError> {
+        let before = self.recalls;
+        let part = self.finding(text, finding)?;
+        self.recalls = before;
+        Ok(part)
     }
 
     /// What a finding stands for, given the text that it was found in.

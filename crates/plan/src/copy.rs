@@ -187,8 +187,24 @@ fn copy_in(
         return Ok(planned);
     }
     let options = Options::read(copy)?;
-    options.check_spread(copy, &goal)?;
+    options.check_spread(&goal)?;
+    check_filter(written, copy)?;
     Incoming::new(written, copy, (&goal, relation), options).plan()
+}
+
+/// Each shard tests the rows that it gets, so the test must be the same everywhere.
+fn check_filter(written: &Written<'_>, copy: &ast::Copy) -> Result<(), PlanError> {
+    let Some(filter) = &copy.filter else {
+        return Ok(());
+    };
+    let findings = volatile::findings(written.cx, written.source, filter);
+    match findings.first() {
+        Some(finding) => Err(refuse(
+            UnsupportedId::CopyOption,
+            format!("WHERE with {}", finding.name),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// PostgreSQL does it all, defaults too.

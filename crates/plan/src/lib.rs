@@ -17,6 +17,7 @@ mod evaluate;
 mod explain;
 mod function;
 mod key;
+mod label;
 mod place;
 mod plan;
 mod planner;

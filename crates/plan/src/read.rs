@@ -335,8 +335,18 @@ fn sequence_values(
         return Err(refuse(UnsupportedId::DeferredRead, "a sequence function"));
     }
     let context = request.context;
+    let is_unknown = crate::volatile::findings_in_query(context, request.source, request.query)
+        .iter()
+        .any(|finding| {
+            finding.what == crate::volatile::What::UnknownSequence
+                && !finding.name.starts_with("currval")
+        });
+    if is_unknown && let Some(planned) = drawn_there(request, analysis, facts) {
+        return Ok(planned);
+    }
     let mut computes = crate::compute::Computes::new(context);
     let mut edits = edit::Edited::new(request)?;
+    let mut replaced = Vec::new();
     for finding in crate::volatile::findings_in_query(context, request.source, request.query) {
         use crate::volatile::What;
         if matches!(
@@ -347,7 +357,9 @@ fn sequence_values(
         }
         let part = computes.finding(request.source, &finding)?;
         edits.compute(finding.span, &part, &finding.name)?;
+        replaced.extend(finding.span);
     }
+    edits.keep_names(&select.targets, &replaced)?;
     let text = Text::Edited(edits.finish()?);
     let authority = SmallVec::from_elem(Route::Authority, 1);
     let mut planned = pass(analysis, authority, facts);

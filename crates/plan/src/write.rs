@@ -236,6 +236,7 @@ fn copied(
             edits.replace(span, vec![part]);
         }
     }
+    edits.keep_names(written.cx, written.source, returning(written.body));
     select::broadcast(written, shards, &edits, computes, facts)
 }
 
@@ -284,4 +285,15 @@ pub(crate) fn check_insert_triggers(
     relation: &Relation,
 ) -> Result<bool, PlanError> {
     trigger::check(cx, goal, relation, trigger::INSERT)
+}
+
+/// The `RETURNING` of a write.
+fn returning(body: &ast::Body) -> &[ast::Target] {
+    match body {
+        ast::Body::Insert(insert) => &insert.returning,
+        ast::Body::Update(update) => &update.returning,
+        ast::Body::Delete(delete) => &delete.returning,
+        ast::Body::Merge(merge) => &merge.returning,
+        _ => &[],
+    }
 }

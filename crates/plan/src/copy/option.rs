@@ -128,12 +128,9 @@ impl Options {
     }
 
     /// What can't be done when rows are read on their way.
-    pub(super) fn check_spread(&self, copy: &ast::Copy, goal: &Goal) -> Result<(), PlanError> {
+    pub(super) fn check_spread(&self, goal: &Goal) -> Result<(), PlanError> {
         if let Some(odd) = &self.odd {
             return Err(refuse(UnsupportedId::CopyOption, odd));
-        }
-        if copy.filter.is_some() {
-            return Err(refuse(UnsupportedId::CopyOption, "WHERE"));
         }
         let has_star = self.forced.iter().any(|column| column == "*");
         if has_star && matches!(goal, Goal::Sharded(_)) {

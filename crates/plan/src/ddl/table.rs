@@ -31,7 +31,10 @@ pub(super) fn create(
     let columns = columns(cx, create);
     let has_column = |column: &str| columns.iter().any(|known| known == column);
     let home = Home {
-        placement: place(cx, (&schema, table), &has_column)?,
+        placement: match inherited(cx, create, (&schema, table)) {
+            Some(placement) => placement,
+            None => place(cx, (&schema, table), &has_column)?,
+        },
         schema,
         table: table.clone(),
     };
@@ -51,6 +54,24 @@ pub(super) fn create(
         constraint::check(cx, &subject, demanded, notices)?;
     }
     check_like(cx, &subject, create, notices)
+}
+
+/// A partition or child that is not declared lives where its parent does.
+fn inherited(
+    cx: &Context<'_>,
+    create: &CreateTable,
+    (schema, table): (&str, &str),
+) -> Option<Placement> {
+    let name = TableName {
+        database: cx.database,
+        schema,
+        table,
+    };
+    let parent = create.parents.first()?;
+    let is_declared = cx.topology.declared(name).is_some();
+    Home::named(cx, parent)
+        .filter(|_| !is_declared)
+        .map(|home| home.placement)
 }
 
 /// Where a new table goes.
@@ -269,6 +290,9 @@ pub(super) fn create_as(
     if cx.topology.shards().len() == 1 || (materialized && no_data) {
         return Ok(());
     }
+    if !materialized && no_data {
+        return create_empty(cx, ddl);
+    }
     if !materialized {
         return Err(refuse(UnsupportedId::CreateTableAs, created_name(ddl)));
     }
@@ -287,4 +311,44 @@ fn created_name(ddl: &ast::Ddl) -> String {
         ast::DdlAction::CreateTableAs { name, .. } => name.parts.join("."),
         _ => String::new(),
     }
+}
+
+/// `CREATE TABLE ... AS ... WITH NO DATA` makes a table like any other, of the query's columns.
+fn create_empty(cx: &Context<'_>, ddl: &ast::Ddl) -> Result<(), PlanError> {
+    let ast::DdlAction::CreateTableAs { name, .. } = &ddl.action else {
+        return Ok(());
+    };
+    let (Some(schema), Some(table)) = (home::creation_schema(cx, name), name.parts.last()) else {
+        return Ok(());
+    };
+    let columns: Option<Vec<String>> = ddl.queries.first().and_then(column_names);
+    let columns = columns.ok_or_else(|| refuse(UnsupportedId::CreateTableAs, table))?;
+    let has_column = |column: &str| columns.iter().any(|known| known == column);
+    let placement = place(cx, (&schema, table), &has_column)?;
+    let lacks = match &placement {
+        Placement::Sharded(sharded) => !sharded
+            .key
+            .columns()
+            .iter()
+            .all(|column| has_column(column)),
+        Placement::Reference(_) | Placement::Unsharded { .. } => false,
+    };
+    if lacks {
+        return Err(refuse(UnsupportedId::NoShardKey, table));
+    }
+    Ok(())
+}
+
+/// The names of a query's columns, when each is plain.
+fn column_names(query: &ast::Query) -> Option<Vec<String>> {
+    let ast::QueryBody::Select(select) = &query.body else {
+        return None;
+    };
+    let name = |target: &ast::Target| {
+        target.alias.clone().or_else(|| match &target.expr.kind {
+            ast::ExprKind::Column(name) => name.parts.last().cloned(),
+            _ => None,
+        })
+    };
+    select.targets.iter().map(name).collect()
 }

@@ -61,6 +61,19 @@ impl<'a> Edited<'a> {
         self.replace(span, text)
     }
 
+    /// Keeps the names of result columns in which these spans are replaced.
+    pub(super) fn keep_names(
+        &mut self,
+        targets: &[sql::ast::Target],
+        replaced: &[Span],
+    ) -> Result<(), PlanError> {
+        let request = self.request;
+        for (at, text) in crate::label::labels(request.context, request.source, targets, replaced) {
+            self.edits.insert(at, text).map_err(|_overlap| unclear())?;
+        }
+        Ok(())
+    }
+
     /// Adds entries at the end of the select list.
     pub(super) fn add_columns(
         &mut self,

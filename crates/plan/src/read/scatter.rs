@@ -145,6 +145,7 @@ fn clocks(
         .count();
     let mut computes = crate::compute::Computes::new(request.context);
     let mut count = 0;
+    let mut replaced = Vec::new();
     for finding in
         crate::volatile::findings_in_query(request.context, request.source, request.query)
     {
@@ -154,7 +155,11 @@ fn clocks(
                 .finding(request.source, &finding)
                 .map_err(|_error| refuse(UnsupportedId::FunctionTime, &finding.name))?;
             edited.compute(finding.span, &part, &finding.name)?;
+            replaced.extend(finding.span);
         }
+    }
+    if let QueryBody::Select(select) = &request.query.body {
+        edited.keep_names(&select.targets, &replaced)?;
     }
     if count < expected {
         return Err(refuse(UnsupportedId::FunctionTime, "the clock"));

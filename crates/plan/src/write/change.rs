@@ -78,11 +78,85 @@ pub(crate) fn merge(written: &Written<'_>, merge: &ast::Merge) -> Result<Planned
             let draws = subject.relation.map(fires).transpose()?.unwrap_or_default();
             one_shard(written, &subject, &needs, draws)
         }
-        Goal::Sharded(_) | Goal::Copies(_) => Err(refuse(
+        Goal::Copies(_) => merge_copies(written, merge, &subject, &needs),
+        Goal::Sharded(_) => Err(refuse(
             UnsupportedId::Merge,
             merge.table.name.parts.join("."),
         )),
     }
+}
+
+/// Every copy merges the same rows: a target row that meets two source rows is an error everywhere.
+fn merge_copies(
+    written: &Written<'_>,
+    merge: &ast::Merge,
+    subject: &Subject<'_>,
+    needs: &Needs<'_>,
+) -> Result<Planned, PlanError> {
+    let (Goal::Copies(shards), Some(relation)) = (&subject.goal, subject.relation) else {
+        return Err(refuse(UnsupportedId::Merge, "a reference table"));
+    };
+    let facts = needs.check_calls(written.cx, false)?;
+    if needs.writes_inside() || !merge.returning.is_empty() {
+        return Err(refuse(UnsupportedId::Merge, &relation.name));
+    }
+    trigger::check(written.cx, &subject.goal, relation, trigger::ANY)?;
+    select::check_same_everywhere(written, written.body, shards, needs)?;
+    for (columns, values) in &merge.inserts {
+        let is_listed = |(at, column): (usize, &catalog::Column)| {
+            if columns.is_empty() {
+                at < values.len()
+            } else {
+                columns.contains(&column.name)
+            }
+        };
+        let left_out = relation
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|entry| !is_listed(*entry));
+        select::check_defaults(written, left_out.map(|(_, column)| column))?;
+    }
+    let change = Change {
+        table: &merge.table,
+        assignments: &merge.updates,
+        from: &[],
+        filter: None,
+        returning: &[],
+        event: trigger::ANY,
+    };
+    check_cascade(written, change, relation)?;
+    let has_clock = relation
+        .columns
+        .iter()
+        .any(|column| volatile::reads_clock_words(written.cx, column.type_oid));
+    if has_clock && has_clock_word(written) {
+        return Err(refuse(UnsupportedId::ReferenceVolatile, &relation.name));
+    }
+    let mut computes = Computes::new(written.cx);
+    steady_params(written, &mut computes);
+    let findings = volatile::findings_in_body(written.cx, written.source, written.body);
+    super::copied(written, shards, (&findings, computes), facts)
+}
+
+/// Whether a text constant anywhere in the statement means a moment that moves.
+fn has_clock_word(written: &Written<'_>) -> bool {
+    let mut found = false;
+    tree::walk_body(written.body, &mut |node| {
+        if let Node::Expr(ast::Expr {
+            kind:
+                ExprKind::Const(ast::Const {
+                    value: ConstValue::String(word),
+                    ..
+                }),
+            ..
+        }) = node
+        {
+            found |= volatile::is_clock_word(word);
+        }
+        !found
+    });
+    found
 }
 
 fn plan(written: &Written<'_>, change: Change<'_>) -> Result<Planned, PlanError> {

@@ -81,15 +81,7 @@ fn copies(
     (needs, facts): (&Needs<'_>, Facts),
 ) -> Result<Planned, PlanError> {
     check_same_everywhere(written, written.body, shards, needs)?;
-    for column in left_out(insert, relation) {
-        match default::plan(written.cx, column, Policy::Copies, false) {
-            DefaultPlan::Leave | DefaultPlan::Null => {}
-            DefaultPlan::Draw { .. } | DefaultPlan::Expression(_) | DefaultPlan::Unknown => {
-                let name = format!("the default of {:?}", column.name);
-                return Err(refuse(UnsupportedId::ReferenceVolatile, name));
-            }
-        }
-    }
+    check_defaults(written, left_out(insert, relation))?;
     let findings = volatile::findings_in_body(written.cx, written.source, written.body);
     super::copied(
         written,
@@ -97,6 +89,22 @@ fn copies(
         (&findings, Computes::new(written.cx)),
         facts,
     )
+}
+
+/// Left-out columns of a row that every copy makes for itself must get the same everywhere.
+pub(super) fn check_defaults<'c>(
+    written: &Written<'_>,
+    left_out: impl IntoIterator<Item = &'c catalog::Column>,
+) -> Result<(), PlanError> {
+    for column in left_out {
+        match default::plan(written.cx, column, Policy::Copies, false) {
+            DefaultPlan::Leave | DefaultPlan::Null => {}
+            DefaultPlan::Draw { .. } | DefaultPlan::Expression(_) | DefaultPlan::Unknown => {
+                return Err(default::unknown(column, Policy::Copies));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What the shards can't do for themselves when they make the rows.

@@ -189,6 +189,7 @@ fn scattered(
     anchor: &Use,
     mut facts: Facts,
 ) -> Result<Planned, PlanError> {
+    let (compute, edits) = computed(written, true)?;
     scatter::check_traits(analysis)?;
     scatter::check_functions(analysis)?;
     let at = analysis
@@ -198,7 +199,6 @@ fn scattered(
         .unwrap_or_default();
     scatter::check_anchor(analysis, graph, at)?;
     let target = scatter::target(analysis, graph, anchor)?;
-    let (compute, edits) = computed(written, true)?;
     facts.uses_sequence = compute
         .iter()
         .any(|one| !matches!(one, Compute::Expression { .. }));
@@ -257,6 +257,7 @@ fn computed(written: &Written<'_>, is_spread: bool) -> Result<(Vec<Compute>, Edi
             edits.replace(span, vec![part]);
         }
     }
+    edits.keep_names(written.cx, written.source, super::returning(written.body));
     Ok((computes.finish()?, edits))
 }
 

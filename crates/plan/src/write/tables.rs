@@ -37,7 +37,11 @@ impl<'a> Needs<'a> {
                 Node::Expr(ast::Expr {
                     kind: ast::ExprKind::Call(call),
                     ..
-                }) => needs.calls.push(call),
+                }) => {
+                    needs.calls.push(call);
+                    // The sequence that `currval(pg_get_serial_sequence('t', 'c'))` names is the router's to find.
+                    return !is_sequence_call(call);
+                }
                 Node::Expr(ast::Expr {
                     kind: ast::ExprKind::Operator { name, .. } | ast::ExprKind::AnyAll { name, .. },
                     ..
@@ -226,6 +230,11 @@ impl<'a> Needs<'a> {
         }
         Ok(facts)
     }
+}
+
+fn is_sequence_call(call: &ast::Call) -> bool {
+    let name = call.name.parts.last().map_or("", String::as_str);
+    matches!(name, "nextval" | "currval") && call.arguments.len() == 1
 }
 
 /// The table that a statement writes.

@@ -1,8 +1,9 @@
 //! A statement's text with parts of it replaced. Invariant: what is not replaced stays byte for byte.
 
-use sql::ast::Span;
+use sql::ast::{Span, Target};
 
 use crate::plan::Part;
+use crate::{Context, label};
 
 /// Replacements in one text.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,15 @@ impl Edits {
     /// Replaces a span; spans never overlap.
     pub(super) fn replace(&mut self, span: Span, parts: Vec<Part>) {
         self.edits.push((span, parts));
+    }
+
+    /// Keeps the names of result columns in which something is replaced.
+    pub(super) fn keep_names(&mut self, cx: &Context<'_>, text: &str, targets: &[Target]) {
+        let replaced: Vec<Span> = self.edits.iter().map(|(span, _)| *span).collect();
+        for (at, label) in label::labels(cx, text, targets, &replaced) {
+            let place = Span { start: at, end: at };
+            self.edits.push((place, vec![Part::Sql(label)]));
+        }
     }
 
     /// Nothing is replaced.

@@ -25,9 +25,6 @@ impl Insertion<'_> {
             column.filter(|column| column.identity.is_some() && is_given(at))
         });
         for column in identities {
-            if self.insert.overriding_system == Some(false) {
-                return Err(refuse(UnsupportedId::OverridingUser, &column.name));
-            }
             let is_always = column.identity.is_some_and(|identity| identity.always);
             if self.overrides && is_always && self.insert.overriding_system.is_none() {
                 let message = format!(

@@ -27,7 +27,10 @@ impl Insertion<'_> {
         };
         let column = self.listed[at];
         let is_key = column.is_some_and(|column| self.key.contains(&column.name.as_str()));
-        if let (ExprKind::Default, Some(column)) = (&expr.kind, column) {
+        let is_overridden = self.insert.overriding_system == Some(false)
+            && column.is_some_and(|column| column.identity.is_some());
+        self.overrides |= is_overridden;
+        if let (true, Some(column)) = (is_overridden || expr.kind == ExprKind::Default, column) {
             let plan = default::plan(self.written.cx, column, self.policy, is_key);
             if matches!(
                 plan,
@@ -196,6 +199,8 @@ impl Insertion<'_> {
                 self.tail_finding(&finding, is_stored)?;
             }
         }
+        self.edits
+            .keep_names(cx, self.written.source, &self.insert.returning);
         Ok(())
     }
     /// What is stored must be the same on every copy; what `RETURNING` shows comes from one.
@@ -208,6 +213,14 @@ impl Insertion<'_> {
                 return Err(refuse(UnsupportedId::ReferenceVolatile, &finding.name));
             }
             What::Fresh { .. } | What::Unproven => false,
+            // What one row returns is evaluated after its values were drawn.
+            What::CurrVal(_) | What::LastVal if !is_stored && rows(self.insert).len() <= 1 => {
+                let part = self.computes.recall_after(self.written.source, finding)?;
+                if let Some(span) = finding.span {
+                    self.edits.replace(span, vec![part]);
+                }
+                return Ok(());
+            }
             _ => return Err(refuse(UnsupportedId::DeferredRead, &finding.name)),
         };
         if !is_needed {
