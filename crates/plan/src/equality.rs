@@ -186,7 +186,7 @@ impl Analysis<'_> {
         }
     }
 
-    fn compared_param(&mut self, attribute: AttributeId, constant: &Constant) {
+    pub(crate) fn compared_param(&mut self, attribute: AttributeId, constant: &Constant) {
         if let (KeySource::Param(number), Some(class)) =
             (&constant.source, self.attributes[attribute].class)
         {

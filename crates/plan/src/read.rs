@@ -236,14 +236,14 @@ fn is_same(a: &Route, b: &Route) -> bool {
             Route::Key {
                 sharded: of_a,
                 terms: a,
-                ..
+                is_write: a_is_stored,
             },
             Route::Key {
                 sharded: of_b,
                 terms: b,
-                ..
+                is_write: b_is_stored,
             },
-        ) => of_a.is_colocated(of_b) && a == b,
+        ) => of_a.is_colocated(of_b) && a == b && a_is_stored == b_is_stored,
         _ => a == b,
     }
 }
@@ -278,7 +278,7 @@ fn route(used: &Use, graph: &Graph<'_>) -> Option<Route> {
             _ => Route::Key {
                 sharded: std::sync::Arc::clone(sharded),
                 terms: graph.fixed(used)?.into(),
-                is_write: false,
+                is_write: used.is_inserted,
             },
         },
         Place::Reference(reference) => Route::Any(reference.shards.clone()),
@@ -300,13 +300,15 @@ fn check_writes(analysis: &Analysis<'_>) -> Result<(), PlanError> {
             continue;
         };
         let is_copied = matches!(used.place, Place::Reference(_) | Place::Copies(_));
-        let draws = relation.columns.iter().any(|column| {
-            column.identity.is_some()
-                || column
-                    .default
-                    .as_ref()
-                    .is_some_and(|default| default.sequence.is_some())
-        });
+        let mut columns = relation.columns.iter();
+        let draws = used.is_inserted
+            && columns.any(|column| {
+                column.identity.is_some()
+                    || column
+                        .default
+                        .as_ref()
+                        .is_some_and(|default| default.sequence.is_some())
+            });
         let cascades = !relation.triggers.is_empty();
         if is_copied || draws || cascades || relation.has_rules {
             return Err(refuse(UnsupportedId::WriteInCte, &used.name));

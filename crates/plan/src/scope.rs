@@ -68,6 +68,10 @@ pub(crate) struct Attribute {
 
 /// A table in one place of a statement.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one table"
+)]
 pub(crate) struct Use {
     /// As messages call it.
     pub(crate) name: String,
@@ -81,6 +85,10 @@ pub(crate) struct Use {
     /// Each of its rows is kept by the joins of its block, or it meets only inner joins.
     pub(crate) is_preserved: bool,
     pub(crate) is_written: bool,
+    /// It is the target of a write itself, not through a view.
+    pub(crate) is_target: bool,
+    /// It gets new rows, whose keys are stored.
+    pub(crate) is_inserted: bool,
 }
 
 /// One part of a sharded table's key.

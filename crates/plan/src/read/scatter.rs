@@ -13,7 +13,7 @@ use crate::equality::{Fixture, Graph};
 use crate::function::Class as FunctionClass;
 use crate::place::Place;
 use crate::plan::{
-    ArrayRoute, Effect, Facts, Fixed, Merge, Plan, Planned, Route, Target, Text, Tier,
+    ArrayRoute, Effect, Facts, Fixed, KeySource, Merge, Plan, Planned, Route, Target, Text, Tier,
 };
 use crate::scope::{Analysis, BlockId, Use};
 use crate::volatile::What;
@@ -46,7 +46,17 @@ pub(super) fn plan(
     let compute = clocks(request, analysis, &mut edited)?;
     let merge = merge(request, analysis, (graph, anchor), select, &mut edited)?;
     let target = target(analysis, graph, anchor)?;
-    let relied = super::fixed_by(analysis, &routes_of(&target));
+    let relied = match &target {
+        Target::Keys {
+            array:
+                Some(ArrayRoute {
+                    source: KeySource::Text { .. },
+                    ..
+                }),
+            ..
+        } => Fixed::All,
+        _ => super::fixed_by(analysis, &routes_of(&target)),
+    };
     let is_edited = !edited.is_empty();
     let (tier, why) = match &target {
         Target::Keys { .. } => (Tier::SomeShards, "the listed keys tell the shards"),

@@ -138,7 +138,8 @@ impl<'a> Analysis<'a> {
             Body::Query(query) => self.query(query, environment, position).map(|_output| ()),
             other => {
                 self.traits.has_write = true;
-                self.write(other, environment, position)
+                let target = self.write(other, environment, position)?;
+                self.check_target(other, target)
             }
         }
     }

@@ -117,6 +117,8 @@ impl Analysis<'_> {
             block: at.block,
             is_preserved: at.is_preserved,
             is_written: false,
+            is_target: false,
+            is_inserted: false,
         });
         Ok(open(table.alias.as_ref(), Some(last)))
     }
@@ -206,6 +208,8 @@ impl Analysis<'_> {
             block: at.block,
             is_preserved: at.is_preserved,
             is_written: false,
+            is_target: false,
+            is_inserted: false,
         });
         let mut item = Item {
             name: relation.name.clone(),

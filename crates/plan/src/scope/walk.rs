@@ -5,6 +5,7 @@ use sql::ast::{Body, Call, Expr, ExprKind, InsertSource, Name, TableRef, TypeNam
 use super::from::Standing;
 use super::{Analysis, BlockId, CallUse, Environment, Here, Meaning, Position, Scope};
 use crate::function::{self, Class as FunctionClass};
+use crate::place::Place;
 use crate::{PlanError, Unsupported, UnsupportedId};
 
 const SYSTEM_COLUMNS: &[&str] = &["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
@@ -254,13 +255,13 @@ impl Analysis<'_> {
         Err(Unsupported::about(UnsupportedId::OperatorUser, operator).into())
     }
 
-    /// A data-modifying statement inside `WITH`.
+    /// A data-modifying statement; the answer is the place of its target among the uses.
     pub(crate) fn write(
         &mut self,
         body: &Body,
         environment: Environment<'_>,
         position: Position,
-    ) -> Result<(), PlanError> {
+    ) -> Result<usize, PlanError> {
         let block = self.block(position);
         let (with, table, from, filter) = match body {
             Body::Update(update) => (
@@ -278,12 +279,14 @@ impl Analysis<'_> {
             Body::Insert(insert) => (&insert.with, &insert.table, &[][..], None),
             _ => return Err(Unsupported::new(UnsupportedId::WriteInCte).into()),
         };
+        let mut target = 0;
         self.with(
             with.as_ref(),
             environment,
             block,
             &mut |analysis, environment| {
                 let start = analysis.attributes.len();
+                target = analysis.uses.len();
                 let mut joined = analysis.target(table, environment, block)?;
                 let others = analysis.from(from, filter, environment, block)?;
                 joined.extend(others.items);
@@ -296,11 +299,41 @@ impl Analysis<'_> {
                 if let Some(filter) = filter {
                     analysis.condition(filter, here, &local)?;
                 }
+                if let (Body::Insert(_), Some(used)) = (body, analysis.uses.get_mut(target)) {
+                    used.is_inserted = true;
+                }
                 analysis.written(body, here)?;
                 Ok(super::Output::default())
             },
-        )
-        .map(|_output| ())
+        )?;
+        Ok(target)
+    }
+
+    /// What a data-modifying `WITH` can't do: write through a view, or assign a key, after which the row may belong to
+    /// another shard.
+    pub(crate) fn check_target(&self, body: &Body, target: usize) -> Result<(), PlanError> {
+        let Some(used) = self.uses.get(target).filter(|used| used.is_target) else {
+            return Err(Unsupported::new(UnsupportedId::WriteView).into());
+        };
+        let Place::Sharded(sharded) = &used.place else {
+            return Ok(());
+        };
+        let assignments = match body {
+            Body::Update(update) => update.assignments.as_slice(),
+            Body::Insert(insert) => {
+                let conflict = insert.on_conflict.as_ref();
+                conflict
+                    .and_then(|conflict| conflict.update.as_deref())
+                    .unwrap_or_default()
+            }
+            _ => &[],
+        };
+        let key = sharded.key.columns();
+        let mut assigned = assignments.iter().flat_map(|set| &set.columns);
+        if assigned.any(|column| key.contains(&column.as_str())) {
+            return Err(Unsupported::about(UnsupportedId::KeyUpdate, &used.name).into());
+        }
+        Ok(())
     }
 
     /// The table that is written.
@@ -326,6 +359,8 @@ impl Analysis<'_> {
         let joined = self.table(table, standing)?;
         for used in &mut self.uses[first..] {
             used.is_written = true;
+            // A view's tables belong to levels of their own.
+            used.is_target = used.block == block;
         }
         Ok(joined.items)
     }
@@ -378,6 +413,7 @@ impl Analysis<'_> {
         };
         for (name, value) in named.into_iter().zip(row) {
             if let (Some(attribute), Some(constant)) = (item.column(name), self.constant(value)) {
+                self.compared_param(attribute, &constant);
                 self.bind(attribute, constant);
             }
         }
