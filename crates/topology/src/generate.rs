@@ -63,7 +63,7 @@ impl Document {
                 .and_then(|name| indexes.get(name));
             match (index.map(|index| index.index_type.as_str()), shards.first()) {
                 (Some(by_hash), _) if spreads_by_hash(by_hash) => {
-                    group.key_ranges = even_hash_ranges(shards)
+                    group.key_ranges = even_hash_ranges(shards);
                 }
                 (None, Some(first)) if group.default_shard_index.is_none() => {
                     group.key_ranges = vec![KeyRange {
