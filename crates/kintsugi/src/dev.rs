@@ -1,6 +1,7 @@
 //! `kintsugi dev`: shards of this machine's own and a router, in one process.
 
 mod document;
+mod example;
 mod exec;
 mod folder;
 mod shard;
@@ -11,12 +12,15 @@ use std::path::PathBuf;
 use cluster::{Binaries, Durability, LocalCluster};
 use indexmap::IndexMap;
 use store::Store;
+use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
 use crate::router::{Own, Router, RouterConfig, router_name};
 use crate::stop::Stop;
 use document::Beginning;
 use folder::Folder;
+
+pub use example::{Example, ORDERS};
 
 /// The port where nothing else is asked for.
 const PORT: u16 = 6432;
@@ -29,6 +33,10 @@ const USER: &str = "postgres";
 pub struct Options {
     /// How many shards; none: as many as the folder has, else 2.
     pub shards: Option<u16>,
+    /// What to load at the first start.
+    pub example: Option<Example>,
+    /// How many orders it has.
+    pub orders: u64,
     /// The document to begin with.
     pub topology: Option<PathBuf>,
     /// Where to listen; 0: any free port.
@@ -67,64 +75,113 @@ pub async fn run(options: Options, stop: Stop) -> Result<u8, Failure> {
         () = stop.gently.cancelled() => return Ok(130),
     };
     let mut clusters = started.map_err(Failure::Cluster)?;
-    let served = Box::pin(serve(&clusters, beginning, &options, (listener, &stop))).await;
+    let local = Local {
+        folder: &folder,
+        options: &options,
+        stop: &stop,
+    };
+    let served = Box::pin(local.serve(&clusters, beginning, listener)).await;
     for cluster in &mut clusters {
         cluster.stop().await.map_err(Failure::ClusterStop)?;
     }
     served
 }
 
-/// From running clusters to the end of the router.
-async fn serve(
-    clusters: &[LocalCluster],
-    beginning: Beginning,
-    options: &Options,
-    (listener, stop): (net::Listener, &Stop),
-) -> Result<u8, Failure> {
-    let shards: IndexMap<String, topology::ShardEntry> = (1..)
-        .zip(clusters)
-        .map(|(number, cluster)| (folder::uid(number), entry(cluster.address())))
-        .collect();
-    let database = beginning.database.clone();
-    shard::make_databases(&shards, &beginning.databases).await?;
-    let store = beginning.store().await?;
-    let router = open(listener, store, shards).await?;
-    let address = router.address()?;
-    let serving = stop.gently.child_token();
-    let done = serving.clone();
-    let work = async {
-        let worked = ready(&address, &database, options, stop).await;
-        done.cancel();
-        worked
-    };
-    let (served, worked) = tokio::join!(router.serve(serving), work);
-    served.and(worked)
+/// Running clusters, and what is to be done with them.
+struct Local<'a> {
+    folder: &'a Folder,
+    options: &'a Options,
+    stop: &'a Stop,
 }
 
-/// Says that clients may come, and waits for the end of what is to be done.
-async fn ready(
-    address: &net::Address,
-    database: &str,
-    options: &Options,
-    stop: &Stop,
-) -> Result<u8, Failure> {
-    let url = format!("postgres://{USER}@{address}/{database}");
-    let trust = "no passwords: for local development only";
-    if let Some(command) = &options.exec {
-        let _ = writeln!(std::io::stderr(), "ready: {url} ({trust})");
-        let place = exec::Place {
-            address,
-            user: USER,
-            database,
+// === impl Local ===
+
+impl Local<'_> {
+    /// From running clusters to the end of the router.
+    async fn serve(
+        &self,
+        clusters: &[LocalCluster],
+        beginning: Beginning,
+        listener: net::Listener,
+    ) -> Result<u8, Failure> {
+        let shards: IndexMap<String, topology::ShardEntry> = (1..)
+            .zip(clusters)
+            .map(|(number, cluster)| (folder::uid(number), entry(cluster.address())))
+            .collect();
+        let database = beginning.database.clone();
+        shard::make_databases(&shards, &beginning.databases).await?;
+        let store = beginning.store().await?;
+        let opening = Box::pin(open(listener, store, shards.clone()));
+        let router = tokio::select! {
+            opened = opening => opened?,
+            () = self.stop.gently.cancelled() => return Ok(130),
         };
-        return exec::run(command, &place, stop).await;
+        let address = router.address()?;
+        self.folder.write_config(&address, &shards)?;
+        let serving = self.stop.gently.child_token();
+        let done = serving.clone();
+        let work = async {
+            let worked = tokio::select! {
+                loaded = self.load(&address, &database) => loaded,
+                () = serving.cancelled() => return Ok(130),
+            };
+            let worked = match worked {
+                Ok(()) => self.ready(&address, &database, &serving).await,
+                Err(failure) => Err(failure),
+            };
+            done.cancel();
+            worked
+        };
+        let served = async {
+            let served = router.serve(serving.clone()).await;
+            // A router that ends by itself ends the work too.
+            serving.cancel();
+            served
+        };
+        let (served, worked) = tokio::join!(served, work);
+        served.and(worked)
     }
-    let mut out = std::io::stdout();
-    // A reader that went away has no need of it.
-    let _ = writeln!(out, "{trust}\nready: {url}");
-    let _ = out.flush();
-    stop.gently.cancelled().await;
-    Ok(0)
+
+    async fn load(&self, address: &net::Address, database: &str) -> Result<(), Failure> {
+        match self.options.example {
+            None => Ok(()),
+            Some(Example::Storefront) => {
+                let load = example::Load {
+                    address,
+                    database,
+                    orders: self.options.orders,
+                    folder: self.folder.path(),
+                };
+                Box::pin(load.run()).await
+            }
+        }
+    }
+
+    /// Says that clients may come, and waits for the end of what is to be done.
+    async fn ready(
+        &self,
+        address: &net::Address,
+        database: &str,
+        serving: &CancellationToken,
+    ) -> Result<u8, Failure> {
+        let url = format!("postgres://{USER}@{address}/{database}");
+        let trust = "no passwords: for local development only";
+        if let Some(command) = &self.options.exec {
+            let _ = writeln!(std::io::stderr(), "ready: {url} ({trust})");
+            let place = exec::Place {
+                address,
+                user: USER,
+                database,
+            };
+            return exec::run(command, &place, serving).await;
+        }
+        let mut out = std::io::stdout();
+        // A reader that went away has no need of it.
+        let _ = writeln!(out, "{trust}\nready: {url}");
+        let _ = out.flush();
+        serving.cancelled().await;
+        Ok(0)
+    }
 }
 
 async fn open(

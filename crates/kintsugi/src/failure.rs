@@ -101,6 +101,42 @@ pub enum Failure {
     /// A `topology` command failed.
     #[error("the command could not be carried out")]
     Topology(#[source] crate::topology_command::CommandError),
+    /// The configuration can't be read.
+    #[error("{} is no configuration of a router", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What, and where.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    /// A user's verifier can't be read.
+    #[error("user {user} can't log in")]
+    Verifier {
+        /// The user.
+        user: String,
+        /// Why.
+        #[source]
+        source: net::scram::VerifierError,
+    },
+    /// A catalog can't be read.
+    #[error("the authoritative shard's catalog could not be read")]
+    Catalog(#[source] pool::LoadError),
+    /// `pg_dump` failed.
+    #[error("pg_dump could not write the tables' definitions: {said}")]
+    Dump {
+        /// What it said.
+        said: String,
+    },
+    /// The example could not be loaded.
+    #[error("the example could not be loaded: {statement}")]
+    Example {
+        /// What was attempted.
+        statement: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// Signals can't be caught.
     #[error("signals can't be caught")]
     Signals(#[source] std::io::Error),
@@ -132,8 +168,22 @@ impl Failure {
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {
-            Self::Document { .. } | Self::Refused { .. } => REFUSED,
+            Self::Document { .. }
+            | Self::Refused { .. }
+            | Self::Config { .. }
+            | Self::Verifier { .. } => REFUSED,
             _ => FAILED,
+        }
+    }
+
+    /// Whether a shard has no such database.
+    #[must_use]
+    pub fn is_missing_database(&self) -> bool {
+        match self {
+            Self::Lease { source, .. } => {
+                pg::Diagnose::sqlstate(source) == pg::SqlState::INVALID_CATALOG_NAME
+            }
+            _ => false,
         }
     }
 
@@ -147,6 +197,10 @@ impl Failure {
             Self::Listen(_) => Some(
                 "another process may have the port: choose one with --port (0: any free) or `listen`"
                     .to_owned(),
+            ),
+            Self::Config { .. } => Some("every key is in docs/reference/config.md".to_owned()),
+            Self::Verifier { .. } => Some(
+                "a verifier is what pg_authid.rolpassword holds: SCRAM-SHA-256$4096:...".to_owned(),
             ),
             Self::Lease { source, .. } => pg::Diagnose::hint(source).map(Into::into),
             Self::Schema(source) => pg::Diagnose::hint(source).map(Into::into),

@@ -8,9 +8,14 @@
 //! in `tests/` with the binary itself.
 
 pub mod cli;
+pub mod config;
 pub mod dev;
 mod failure;
+pub mod place;
 pub mod router;
+pub mod serve;
+pub mod shards;
+pub mod status;
 pub mod stop;
 pub mod topology_command;
 

@@ -143,7 +143,13 @@ impl Router {
 }
 
 /// The topology that is served: the newest revision, or that of a cluster without a document.
-async fn current_topology(
+///
+/// # Errors
+/// The store fails, or the revision has mistakes under this configuration.
+///
+/// # Cancel safety
+/// It has no effect.
+pub async fn current_topology(
     store: &Store,
     shards: &IndexMap<String, topology::ShardEntry>,
 ) -> Result<Topology, Failure> {
@@ -223,6 +229,7 @@ fn house(
         plans: session::PlanCache::new(config.limits.shapes_max),
         cancels: Arc::default(),
         access: config.access.clone(),
+        closing: CancellationToken::new(),
         limits: config.limits.clone(),
         statements: std::sync::atomic::AtomicU64::new(0),
     })

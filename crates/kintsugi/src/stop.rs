@@ -8,14 +8,12 @@ use tokio_util::sync::CancellationToken;
 pub struct Stop {
     /// End in order: clients are told, servers are stopped cleanly.
     pub gently: CancellationToken,
-    /// End at once.
-    pub hard: CancellationToken,
 }
 
 // === impl Stop ===
 
 impl Stop {
-    /// Turns SIGINT and SIGTERM into stops: the first is gentle, the second hard. Runs until the second.
+    /// Turns SIGINT and SIGTERM into stops: the first is gentle, and with the second this returns.
     ///
     /// # Errors
     /// Signals can't be caught.
@@ -28,7 +26,6 @@ impl Stop {
         either(&mut interrupt, &mut terminate).await;
         self.gently.cancel();
         either(&mut interrupt, &mut terminate).await;
-        self.hard.cancel();
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 pub use cluster::{Cluster, ClusterError, ClusterFacts};
 pub use fence::{FENCED, Fence};
+pub use look::validate;
 
 /// How long `apply` waits for every router to take a revision.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -155,7 +156,7 @@ pub async fn run<C: Cluster>(
     setting: &Setting<C>,
 ) -> Result<Outcome, CommandError> {
     match command {
-        TopologyCommand::Validate { file } => look::validate(&file, &setting.shards),
+        TopologyCommand::Validate { file } => validate(&file, &setting.shards),
         TopologyCommand::Show { revision } => look::show(setting, revision).await,
         TopologyCommand::Diff {
             file: Some(file), ..

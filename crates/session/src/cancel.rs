@@ -63,6 +63,17 @@ impl Cancels {
             running.cancel().await;
         }
     }
+
+    /// Cancels what every session runs now, one after the other.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: some shards may have been told.
+    pub async fn cancel_all(&self) {
+        let all: Vec<_> = self.sessions.lock().values().cloned().collect();
+        for running in all {
+            running.cancel().await;
+        }
+    }
 }
 
 // === impl Registration ===

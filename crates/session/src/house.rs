@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use pool::{Pools, StatementId};
+use tokio_util::sync::CancellationToken;
 use topology::Topology;
 
 use crate::access::Access;
@@ -30,6 +31,8 @@ pub struct House {
     pub cancels: Arc<Cancels>,
     /// Who may come in.
     pub access: Access,
+    /// Cancelled when the router ends: sessions that wait for their client tell it so and end.
+    pub closing: CancellationToken,
     /// Bounds.
     pub limits: Limits,
     /// Statements prepared so far.

@@ -14,6 +14,7 @@ use execute::pump::Noticed;
 use execute::{Hands, Pipeline, SessionSequences, Snapshot, Transaction, Wanted};
 use net::Connection;
 use pg::{Diagnose as _, Diagnostic, SqlState};
+use tokio_util::sync::CancellationToken;
 use wire::Frame;
 
 use crate::cancel::Registration;
@@ -46,6 +47,8 @@ pub(crate) struct Session {
     pub(crate) noticed: Noticed,
     pub(crate) lifted: sql::Lifted,
     pub(crate) registration: Registration,
+    /// A token of its own, so that waiting for the router's end is no lock that all sessions share.
+    pub(crate) closing: CancellationToken,
 }
 
 impl Session {
@@ -119,11 +122,18 @@ impl Session {
             .participants()
             .iter_mut()
             .find(|held| held.pins.listening && status == b'I');
+        let closing = self.closing.cancelled();
         let Some(listener) = listener else {
-            return self.client.fill().await.map_err(Halt::client);
+            return tokio::select! {
+                biased;
+                () = closing => Err(shutting_down()),
+                filled = self.client.fill() => filled.map_err(Halt::client),
+            };
         };
         let backend = listener.backend();
         tokio::select! {
+            biased;
+            () = closing => Err(shutting_down()),
             filled = self.client.fill() => filled.map_err(Halt::client),
             frame = backend.frame() => {
                 let frame = frame.map_err(|error| Halt::from(error.to_diagnostic()))?;
@@ -217,6 +227,12 @@ impl Session {
             }
         }
     }
+}
+
+/// What PostgreSQL says when it is stopped.
+fn shutting_down() -> Halt {
+    let message = "terminating connection due to administrator command";
+    Diagnostic::fatal(SqlState::ADMIN_SHUTDOWN, message).into()
 }
 
 /// The text of a message that is one zero-ended string.

@@ -7,6 +7,7 @@ use execute::{Pipeline, SessionSequences, Transaction, Wanted};
 use net::Connection;
 use pg::{Diagnose, Diagnostic, SqlState};
 use pool::Identity;
+use tokio_util::sync::CancellationToken;
 use wire::Startup;
 use wire::backend::Message;
 use wire::startup::SessionStart;
@@ -46,7 +47,15 @@ const REPORTED: [&str; 13] = [
 /// Not cancel safe: a statement that runs is cancelled on its shards.
 pub async fn serve(house: Arc<House>, mut client: Connection) -> Result<(), Halt> {
     let limit = house.limits.login_timeout;
-    let begun = tokio::time::timeout(limit, begin(&house, &mut client)).await;
+    let closing = house.closing.child_token();
+    let begun = tokio::select! {
+        biased;
+        () = closing.cancelled() => {
+            let message = "the database system is shutting down";
+            return refuse(client, Diagnostic::fatal(SqlState::CANNOT_CONNECT_NOW, message)).await;
+        }
+        begun = tokio::time::timeout(limit, begin(&house, &mut client)) => begun,
+    };
     let begun = match begun {
         Ok(Ok(Some(begun))) => begun,
         Ok(Ok(None)) => return Ok(()),
@@ -54,7 +63,7 @@ pub async fn serve(house: Arc<House>, mut client: Connection) -> Result<(), Halt
         Ok(Err(gone)) => return Err(gone),
         Err(_elapsed) => return Err(Halt::client(std::io::ErrorKind::TimedOut.into())),
     };
-    let mut session = begun.into_session(house, client);
+    let mut session = begun.into_session(house, client, closing);
     session.welcome();
     session.serve().await
 }
@@ -294,7 +303,12 @@ async fn try_settings(
 }
 
 impl Begun {
-    fn into_session(self, house: Arc<House>, client: Connection) -> Session {
+    fn into_session(
+        self,
+        house: Arc<House>,
+        client: Connection,
+        closing: CancellationToken,
+    ) -> Session {
         let Identity { database, user } = self.identity;
         let meaning = Meaning::new(database, user, Arc::new(self.defaults), &self.settings);
         let registration = house.cancels.register(self.transaction.running());
@@ -316,6 +330,7 @@ impl Begun {
             noticed: execute::pump::Noticed::default(),
             lifted: sql::Lifted::new(),
             registration,
+            closing,
         }
     }
 }

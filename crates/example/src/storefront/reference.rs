@@ -10,12 +10,20 @@ pub(super) fn tables() -> Vec<Table> {
                 rows.put(code).put(name).put_or_null(region).end();
             }
         }),
-        // What is left out here is volatile: it has to be the same in every copy all the same.
-        Table::new("currencies", "code, name, decimals", 1, |_, rows| {
-            for (code, name, decimals) in CURRENCIES {
-                rows.put(code).put(name).put(decimals).end();
-            }
-        }),
+        Table::new(
+            "currencies",
+            "code, name, decimals, added_at, tag",
+            1,
+            |_, rows| {
+                for (at, (code, name, decimals)) in CURRENCIES.iter().enumerate() {
+                    rows.put(code).put(name).put(decimals);
+                    // Left to their defaults, these would differ from one load to the next.
+                    rows.put("2021-01-01 00:00:00+00");
+                    rows.put(format_args!("00000000-0000-4000-8000-{at:012x}"))
+                        .end();
+                }
+            },
+        ),
         Table::new(
             "tax_rates",
             "country_code, category, valid_from, rate",

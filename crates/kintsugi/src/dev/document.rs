@@ -7,7 +7,7 @@ use store::{NewRevision, Store};
 use topology::{Document, Topology};
 
 use super::folder::{Folder, uid};
-use super::{Options, USER, entry};
+use super::{Example, Options, USER, entry};
 use crate::Failure;
 
 /// How many shards there are where nothing says.
@@ -47,16 +47,19 @@ impl Beginning {
         let path = folder.store();
         let store = Store::open(&path).await.map_err(Failure::Store)?;
         let stored = store.current().await.map_err(Failure::Store)?;
-        let asked = match &options.topology {
-            Some(file) => Some(read_file(file, shards)?),
-            None => None,
+        let asked = match (&options.topology, options.example) {
+            (Some(file), _) => Some(read_file(file, shards)?),
+            (None, Some(Example::Storefront)) => Some(storefront(shards)?),
+            (None, None) => None,
         };
         let (document, first) = match (stored, asked) {
             (None, None) => (Document::single(&local(shards)), None),
+            (None, Some(_)) if found > 0 => return Err(taken(folder)),
             (None, Some(asked)) => (asked.clone(), Some(asked)),
             (Some(stored), asked) => {
                 let read = stored.read().map_err(Failure::Store)?.document;
-                if asked.is_some_and(|asked| asked != read) {
+                // An example only says what to begin with; a file is meant as it is.
+                if options.topology.is_some() && asked.is_some_and(|asked| asked != read) {
                     return Err(differs(stored.number));
                 }
                 (read, None)
@@ -131,6 +134,20 @@ fn read_file(path: &Path, shards: u16) -> Result<Document, Failure> {
     Ok(document)
 }
 
+/// The example's document, spread over all shards.
+fn storefront(shards: u16) -> Result<Document, Failure> {
+    let read = Document::read(example::Storefront::TOPOLOGY);
+    let read = read.map_err(|mistakes| Failure::Document {
+        path: "examples/storefront/topology.json".into(),
+        mistakes,
+    })?;
+    let mut document = read.document;
+    document.shards.clear();
+    let uids: Vec<String> = (1..=shards).map(uid).collect();
+    document.spread_evenly(&uids);
+    Ok(document)
+}
+
 /// A shard that the document names and that is none of ours.
 fn foreign_shard(
     document: &Document,
@@ -142,6 +159,16 @@ fn foreign_shard(
         .flat_map(|group| group.key_ranges.iter().map(|range| &range.shard_uid));
     let mut named = document.shards.keys().chain(in_ranges);
     named.find(|uid| !local.contains_key(*uid)).cloned()
+}
+
+fn taken(folder: &Folder) -> Failure {
+    let path = folder.path().display();
+    Failure::Refused {
+        what: format!("{path} holds data already, on one shard and without a topology"),
+        hint: format!(
+            "start without a topology, then `kintsugi topology apply FILE`; or choose another --data-dir, or remove {path}"
+        ),
+    }
 }
 
 fn differs(number: u64) -> Failure {

@@ -5,9 +5,9 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
-use crate::stop::Stop;
 
 /// How long a command is given to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,7 +24,11 @@ pub(super) struct Place<'a> {
 }
 
 /// Runs the command and gives its status, as a shell would.
-pub(super) async fn run(command: &str, place: &Place<'_>, stop: &Stop) -> Result<u8, Failure> {
+pub(super) async fn run(
+    command: &str,
+    place: &Place<'_>,
+    stop: &CancellationToken,
+) -> Result<u8, Failure> {
     let (host, port) = match place.address {
         net::Address::Tcp { host, port } => (host.clone(), port.to_string()),
         net::Address::Unix(path) => (path.display().to_string(), String::new()),
@@ -40,7 +44,7 @@ pub(super) async fn run(command: &str, place: &Place<'_>, stop: &Stop) -> Result
     let mut child = spawned.map_err(Failure::Exec)?;
     tokio::select! {
         status = child.wait() => status.map(code).map_err(Failure::Exec),
-        () = stop.gently.cancelled() => end(&mut child).await,
+        () = stop.cancelled() => end(&mut child).await,
     }
 }
 

@@ -1,17 +1,20 @@
 //! Where `kintsugi dev` keeps its data: a folder for each shard, and the store beside them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cluster::{Durability, Spec};
+use indexmap::IndexMap;
 
-use super::Options;
+use super::{Options, USER};
 use crate::Failure;
+use crate::place::{CONFIG, DATA_DIR};
 
-/// The folder where nothing else is asked for.
-pub(super) const DEFAULT: &str = ".kintsugi";
+/// The name of the store's file.
+const STORE: &str = "store.db";
 
 /// A folder with the data of a local cluster; a temporary one goes when this is dropped.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ impl Folder {
         if options.exec.is_some() && options.data_dir.is_none() {
             return Self::temporary();
         }
-        let wanted = options.data_dir.as_deref().unwrap_or(Path::new(DEFAULT));
+        let wanted = options.data_dir.as_deref().unwrap_or(Path::new(DATA_DIR));
         let placement = cluster::place(wanted).map_err(Failure::Cluster)?;
         if let Some(why) = &placement.moved {
             let _ = writeln!(std::io::stderr(), "{why}");
@@ -54,9 +57,39 @@ impl Folder {
         })
     }
 
+    /// Itself.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes down where everything is, for the commands that work on a running cluster.
+    pub(super) fn write_config(
+        &self,
+        listen: &net::Address,
+        shards: &IndexMap<String, topology::ShardEntry>,
+    ) -> Result<(), Failure> {
+        let mut text = format!(
+            "# Written at each start of `kintsugi dev`; changes here are lost.\n\
+             listen = \"{listen}\"\nstore = \"{STORE}\"\nauth = \"trust\"\n\n\
+             [router]\nuser = \"{USER}\"\n"
+        );
+        for (uid, shard) in shards {
+            let primary = shard.primary.as_deref().unwrap_or_default();
+            let _ = write!(text, "\n[shards.{uid}]\nprimary = \"{primary}\"\n");
+        }
+        let path = self.path.join(CONFIG);
+        let mut file =
+            tempfile::NamedTempFile::new_in(&self.path).map_err(Failure::file("written", &path))?;
+        let written = file.write_all(text.as_bytes());
+        written.map_err(Failure::file("written", &path))?;
+        // Whole or not at all, since others may read it right now.
+        let kept = file.persist(&path).map_err(|error| error.error);
+        kept.map_err(Failure::file("written", &path)).map(drop)
+    }
+
     /// The store's file.
     pub(super) fn store(&self) -> PathBuf {
-        self.path.join("store.db")
+        self.path.join(STORE)
     }
 
     /// How many shards there are already.

@@ -59,8 +59,11 @@ pub(super) async fn serve(
 }
 
 /// Tells every client that the router ends, and waits until they have heard.
-async fn farewell(_house: &House, sessions: &mut TaskGroup) {
+async fn farewell(house: &House, sessions: &mut TaskGroup) {
+    house.closing.cancel();
     let all_gone = async {
+        // Whoever waits for a statement is told as soon as it has been cancelled.
+        house.cancels.cancel_all().await;
         while let Some(finished) = sessions.join_next().await {
             note(&finished.outcome);
         }

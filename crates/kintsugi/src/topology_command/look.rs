@@ -11,7 +11,11 @@ use super::{Cluster, CommandError, Outcome, Setting, Status, as_json, list, read
 
 /// Checks a document alone. Shards that it only names are taken as declared, for their addresses are the
 /// configuration's.
-pub(super) fn validate(
+///
+/// # Errors
+///
+/// The file can't be read.
+pub fn validate(
     path: &Path,
     configured: &IndexMap<String, ShardEntry>,
 ) -> Result<Outcome, CommandError> {
@@ -96,6 +100,9 @@ pub(super) async fn diff_revisions<C: Cluster>(
     };
     let from = from.unwrap_or(to.saturating_sub(1));
     let document = async |number| {
+        if number == 0 {
+            return Ok(Document::single(&setting.shards));
+        }
         let read = setting.revision(number).await?.read();
         read.map(|read| read.document)
             .map_err(|source| CommandError::Store { source })
