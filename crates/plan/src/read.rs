@@ -191,8 +191,10 @@ pub(crate) fn routes(analysis: &Analysis<'_>, graph: &Graph<'_>) -> Option<Small
     };
     for used in &analysis.uses {
         push(route(used, graph)?);
-        if let Some(copies) = locked_copies(analysis, used) {
-            push(Route::Shard(copies[0]));
+        if let Some(first) =
+            locked_copies(analysis, used).and_then(|copies| copies.first().copied())
+        {
+            push(Route::Shard(first));
         }
     }
     if analysis.calls.iter().any(is_bound_to_authority) {

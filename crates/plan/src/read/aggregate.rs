@@ -56,15 +56,16 @@ pub(super) fn grouped<'a>(
             (analysis, graph, anchor),
         )?);
     }
-    list.extend(groups.hidden.iter().map(|_column| AggregateColumn::Group));
     let window = order::window(request, analysis)?;
     let order = groups.result_order(request, &columns)?;
-    let (group, order) = groups.merge(order)?;
+    let (mut group, order) = groups.merge(order)?;
+    let shard_order = groups.shard_order(&mut group)?;
+    list.extend(groups.hidden.iter().map(|_column| AggregateColumn::Group));
     if !groups.hidden.is_empty() {
         edited.add_columns(select, &groups.hidden)?;
     }
     if !group.is_empty() {
-        edited.order_by(&groups.shard_order(&group))?;
+        edited.order_by(&shard_order)?;
     }
     order::drop_window(&window, edited)?;
     Ok(Merge::Aggregate(Aggregate {
@@ -220,30 +221,30 @@ impl<'a> Groups<'a> {
     }
 
     /// `ORDER BY` for the shards. Texts and enums are ordered by their bytes there, whatever their own order is: equal
-    /// ones only have to meet.
-    fn shard_order(&self, group: &[MergeKey]) -> String {
-        let keys: Vec<String> = group
-            .iter()
-            .map(|key| {
-                let at = usize::from(key.column);
-                let sort = self.group.iter().position(|known| *known == at);
-                let sort = sort.and_then(|index| self.sorts.get(index));
-                let type_oid = sort.and_then(|sort| sort.type_oid);
-                let is_odd = sort.is_some_and(|sort| !self.analysis.is_comparable_sort(*sort));
-                match (type_oid, self.text_of(at)) {
-                    (Some(type_oid), Some(text)) if is_odd => {
-                        let cast = if self.analysis.is_text(type_oid) {
-                            ""
-                        } else {
-                            "::pg_catalog.text"
-                        };
-                        format!("({text}){cast} COLLATE \"C\"{}", direction(key))
-                    }
-                    _ => ordinal(key),
-                }
-            })
-            .collect();
-        keys.join(", ")
+    /// ones only have to meet. An enum is compared by a hidden column with its label.
+    fn shard_order(&mut self, group: &mut [MergeKey]) -> Result<String, PlanError> {
+        let mut keys = Vec::with_capacity(group.len());
+        for key in group {
+            let at = usize::from(key.column);
+            let sort = self.group.iter().position(|known| *known == at);
+            let sort = sort.and_then(|index| self.sorts.get(index)).copied();
+            let odd = sort.filter(|sort| !self.analysis.is_comparable_sort(*sort));
+            let Some(type_oid) = odd.and_then(|sort| sort.type_oid) else {
+                keys.push(ordinal(key));
+                continue;
+            };
+            let text = self.text_of(at);
+            let text = text.ok_or_else(|| refuse(UnsupportedId::GroupType, "GROUP BY"))?;
+            let mut expression = format!("({text})");
+            if !self.analysis.is_text(type_oid) {
+                expression.push_str("::pg_catalog.text");
+                self.hidden.push(expression.clone());
+                let place = self.count + self.hidden.len() - 1;
+                key.column = u16::try_from(place).map_err(|_many| unclear())?;
+            }
+            keys.push(format!("{expression} COLLATE \"C\"{}", direction(key)));
+        }
+        Ok(keys.join(", "))
     }
 
     fn text_of(&self, at: usize) -> Option<String> {

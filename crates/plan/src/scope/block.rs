@@ -12,7 +12,11 @@ use super::{
     Analysis, Attribute, AttributeId, Block, BlockId, Column, CteBody, Ctes, Environment, Here,
     Item, Meaning, Output, OutputColumn, Position, Scope,
 };
-use crate::PlanError;
+use crate::{PlanError, UnsupportedId, refuse};
+
+/// Most query levels of a statement. A common table expression or view counts wherever it is named, so a short text can
+/// stand for very many.
+const BLOCKS_MAX: usize = 2000;
 
 /// What comes after the common table expressions.
 type Rest<'r, 'a> =
@@ -26,6 +30,9 @@ impl<'a> Analysis<'a> {
         environment: Environment<'_>,
         position: Position,
     ) -> Result<Output, PlanError> {
+        if self.blocks.len() >= BLOCKS_MAX {
+            return Err(refuse(UnsupportedId::TooManyLevels, BLOCKS_MAX.to_string()));
+        }
         let block = self.block(position);
         if !query.locking.is_empty() {
             self.traits.has_locking = true;

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
+mod deep;
 mod fixture;
 mod pagila;
 mod scene;
