@@ -188,7 +188,9 @@ fn class_of(context: &Context<'_>, function: &Function, seen: &mut HashSet<pg::O
 fn library(function: &Function) -> Class {
     if builtin::FRESH_LIBRARY.contains(&function.name.as_str()) {
         Class::Fresh
-    } else if function.volatility == Volatility::Immutable {
+    } else if function.volatility == Volatility::Immutable
+        || builtin::SETTLED_LIBRARY.contains(&function.name.as_str())
+    {
         Class::Free
     } else {
         Class::Unproven

@@ -59,7 +59,14 @@ pub(super) const FRESH_LIBRARY: &[&str] = &[
     "gen_random_bytes",
     "gen_salt",
     "gen_random_uuid",
+    "pgp_sym_encrypt",
+    "pgp_sym_encrypt_bytea",
+    "pgp_pub_encrypt",
+    "pgp_pub_encrypt_bytea",
 ];
+
+/// Functions of common extensions that are stable and read no tables but the catalog's.
+pub(super) const SETTLED_LIBRARY: &[&str] = &["unaccent", "hstore", "populate_record"];
 
 /// Words that begin a statement, or a part of one, that touches tables or runs text.
 pub(super) const STATEMENT_WORDS: &[&str] = &[
@@ -169,6 +176,7 @@ const SETTLED: &[&str] = &[
     "money",
     "numeric",
     "overlaps",
+    "pg_column_size",
     "pg_typeof",
     "phraseto_tsquery",
     "plainto_tsquery",
