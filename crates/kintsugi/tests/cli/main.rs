@@ -1,0 +1,7 @@
+//! The binary itself, against real servers: what it prints, how it ends, and what it survives.
+
+mod bed;
+mod dev;
+mod mistake;
+mod serve;
+mod topology;
