@@ -160,7 +160,8 @@ pub fn address_in(line: &str) -> Option<Address> {
     Some(address)
 }
 
-fn tail(path: &Path) -> String {
+/// The end of a text file.
+pub(crate) fn tail(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let mut from = text.len().saturating_sub(TAIL_BYTES);
     while !text.is_char_boundary(from) {

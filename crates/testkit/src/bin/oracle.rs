@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use testkit::oracle::case::Case;
@@ -11,6 +11,9 @@ use testkit::oracle::contest::Contest;
 use testkit::oracle::corpus;
 use testkit::oracle::error::OracleError;
 use testkit::oracle::stage::{Load, Options, Stage};
+
+/// A case that takes longer is named.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// Compares the router's answers with PostgreSQL's.
 #[derive(Debug, Parser)]
@@ -69,18 +72,19 @@ async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     say(&format!("stage set in {:.1?}", began.elapsed()));
     let mut played = 0_usize;
     for case in chosen {
-        if contest.takes(case) {
-            if let Err(error) = contest.play(case).await {
-                say(&format!(
-                    "broke down at {}: {}",
-                    case.place(),
-                    contest.router_output()
-                ));
-                say(&contest.report.text(arguments.verbose));
+        if !contest.takes(case) {
+            continue;
+        }
+        let case_began = Instant::now();
+        match contest.play(case).await {
+            Ok(wrong) => show(case, &wrong, case_began.elapsed()),
+            Err(error) => {
+                let output = contest.router_output();
+                say(&format!("broke down at {}: {output}", case.place()));
                 return Err(error);
             }
-            played += 1;
         }
+        played += 1;
     }
     let major = contest.major();
     let report = contest.end().await;
@@ -117,6 +121,24 @@ fn options(arguments: &Arguments) -> Options {
         } else {
             Load::Router
         },
+    }
+}
+
+/// What is wrong is shown at once.
+fn show(case: &Case, wrong: &[(String, String)], took: Duration) {
+    for (target, what) in wrong {
+        say(&format!(
+            "WRONG ANSWER of {target}: {} ({})\n{what}",
+            case.name,
+            case.place()
+        ));
+    }
+    if took > SLOW {
+        say(&format!(
+            "slow: {} ({}) took {took:.1?}",
+            case.name,
+            case.place()
+        ));
     }
 }
 

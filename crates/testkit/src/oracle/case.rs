@@ -18,7 +18,7 @@
 //! !!cleanup                         what follows is run after the shards were looked at
 //! ```
 //! Flags: `ordered` (rows are compared in order), `empty` (no rows are right), `runs` (only that it
-//! does), `simple` and `extended` (one protocol only), `writes`, `since N` and `until N` (major
+//! does), `simple` and `extended` (one protocol only), `text` (no binary results), `writes`, `since N` and `until N` (major
 //! versions), `proto` (see [`super::script`]).
 
 use std::path::{Path, PathBuf};
@@ -70,6 +70,8 @@ pub struct Flags {
     pub simple: bool,
     /// By the extended protocol.
     pub extended: bool,
+    /// Results are asked for as text: binary ones hold numbers of types or tables.
+    pub text: bool,
     /// It changes rows.
     pub writes: bool,
     /// The first major version that has it.
@@ -203,6 +205,7 @@ impl Reader<'_> {
             runs: false,
             simple: true,
             extended: true,
+            text: false,
             writes: self.writes,
             since: 0,
             until: u32::MAX,
@@ -219,6 +222,7 @@ impl Reader<'_> {
                 ("runs", _) => flags.runs = true,
                 ("simple", _) => flags.extended = false,
                 ("extended", _) => flags.simple = false,
+                ("text", _) => flags.text = true,
                 ("writes", _) => flags.writes = true,
                 ("since", major) => flags.since = major.parse().unwrap_or(0),
                 ("until", major) => flags.until = major.parse().unwrap_or(u32::MAX),

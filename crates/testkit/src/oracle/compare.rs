@@ -87,6 +87,10 @@ fn answer_difference(case: &Case, right: &Shown, seen: &Shown) -> Option<String>
     if right.error != seen.error {
         return Some(sides("error", &error(right), &error(seen)));
     }
+    if !right.error.is_empty() {
+        // How far a statement got before its error is nobody's promise.
+        return None;
+    }
     differ("columns", &columns(right), &columns(seen))
         .or_else(|| differ("rows", &rows(case, right), &rows(case, seen)))
         .or_else(|| differ("COPY data", &copy_out(case, right), &copy_out(case, seen)))

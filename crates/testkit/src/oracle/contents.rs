@@ -316,7 +316,7 @@ impl Baseline {
     pub async fn take(target: &mut Target, tables: Vec<Tables>) -> Result<Self, OracleError> {
         let mut objects = Vec::new();
         for (server, tables) in target.servers.iter_mut().zip(&tables) {
-            server.run("SET lock_timeout = '5s'").await?;
+            server.run("SET lock_timeout = '2s'").await?;
             for table in tables.keys() {
                 let sql = format!("CREATE TEMP TABLE saved_{table} AS TABLE public.{table}");
                 server.run(&sql).await?;

@@ -7,7 +7,7 @@ use super::error::OracleError;
 use super::report::{Report, Verdict};
 use super::run::{self, Lane, Trace};
 use super::stage::Stage;
-use super::target::Target;
+use super::target::{Server, Target};
 
 /// The cases, one after the other.
 #[derive(Debug)]
@@ -65,11 +65,12 @@ impl Contest {
         self.stage.major
     }
 
-    /// Runs a case in all its lanes and notes what each target made of it.
+    /// Runs a case in all its lanes and notes what each target made of it. Returns what is wrong, by
+    /// target.
     ///
     /// # Errors
     /// A server can't be reached any more.
-    pub async fn play(&mut self, case: &Case) -> Result<(), OracleError> {
+    pub async fn play(&mut self, case: &Case) -> Result<Vec<(String, String)>, OracleError> {
         let names: Vec<String> = self
             .stage
             .targets
@@ -94,10 +95,14 @@ impl Contest {
                 *verdict = worse(std::mem::replace(verdict, Verdict::Answered), now);
             }
         }
-        for (name, verdict) in names.iter().zip(verdicts) {
-            self.report.note(name, case, verdict);
+        let mut wrong = Vec::new();
+        for (name, verdict) in names.into_iter().zip(verdicts) {
+            if let Verdict::Wrong(what) = &verdict {
+                wrong.push((name.clone(), what.clone()));
+            }
+            self.report.note(&name, case, verdict);
         }
-        Ok(())
+        Ok(wrong)
     }
 
     /// Ends the contest and stops everything.
@@ -133,6 +138,9 @@ impl Contest {
                         // A refusal comes before any effect.
                         Some((0, _)) => found.extend(self.baselines[at].effects(&seen)),
                         Some(_) => {}
+                    }
+                    if target.servers.iter_mut().any(Server::take_freed) {
+                        found.push("  a session had to be ended that held locks".to_owned());
                     }
                     all.push(found);
                 }

@@ -80,7 +80,7 @@ impl Report {
         refused.len()
     }
 
-    /// The report as text.
+    /// The report as text, without the wrong answers one by one.
     #[must_use]
     pub fn text(&self, verbose: bool) -> String {
         let mut out = String::new();
@@ -89,14 +89,6 @@ impl Report {
                 &mut out,
                 format_args!("MISTAKE IN THE CASE {label}\n  {what}"),
             );
-        }
-        for (target, tally) in &self.tallies {
-            for (label, what) in &tally.wrong {
-                line(
-                    &mut out,
-                    format_args!("WRONG ANSWER of {target}: {label}\n{what}"),
-                );
-            }
         }
         for (target, tally) in &self.tallies {
             let all = tally.all();

@@ -15,7 +15,7 @@ use super::target::Target;
 use crate::client::{Answer, Client, ClientError, Column, Extended, Reply};
 
 /// How long a statement of a case may take.
-const STATEMENT_WITHIN: Duration = Duration::from_secs(20);
+const STATEMENT_WITHIN: Duration = Duration::from_secs(6);
 
 /// The protocol and formats that a case is run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,13 @@ impl Trace {
 /// The target can't be reached at all. A session that breaks down is part of the trace.
 pub async fn run(target: &mut Target, case: &Case, lane: Lane) -> Result<Trace, OracleError> {
     match &case.body {
-        Body::Statements(statements) => run_statements(target, statements, lane).await,
+        Body::Statements(statements) => {
+            let results = match (lane, case.flags.text) {
+                (Lane::Extended, false) => Format::Binary,
+                _ => Format::Text,
+            };
+            run_statements(target, statements, lane, results).await
+        }
         Body::Script(lines) => script::run(target, lines).await,
     }
 }
@@ -148,6 +154,7 @@ async fn run_statements(
     target: &mut Target,
     statements: &[Statement],
     lane: Lane,
+    results: Format,
 ) -> Result<Trace, OracleError> {
     let mut sessions: BTreeMap<&str, Client> = BTreeMap::new();
     let mut trace = Trace::default();
@@ -159,7 +166,9 @@ async fn run_statements(
         }
         let extended = match lane {
             Lane::Simple => None,
-            Lane::Extended | Lane::Binary => Some(extended(target, statement, lane).await?),
+            Lane::Extended | Lane::Binary => {
+                Some(extended(target, statement, lane, results).await?)
+            }
         };
         let client = sessions.get_mut(session).expect("it was opened above");
         let reply = if let Some(extended) = &extended {
@@ -186,15 +195,14 @@ async fn extended(
     target: &mut Target,
     statement: &Statement,
     lane: Lane,
+    results: Format,
 ) -> Result<Extended, OracleError> {
     let mut made = Extended {
         sql: statement.sql.clone(),
         copy_in: statement.copy_in.clone().map(Bytes::from),
+        result_formats: vec![results],
         ..Extended::default()
     };
-    if lane == Lane::Extended {
-        made.result_formats.push(Format::Binary);
-    }
     for parameter in &statement.parameters {
         made.types.push(type_oid(&parameter.type_name));
         let as_binary = lane == Lane::Binary && parameter.type_name != "-";

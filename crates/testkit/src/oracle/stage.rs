@@ -11,7 +11,7 @@ use super::corpus::problem;
 use super::error::OracleError;
 use super::target::{self, Target};
 use crate::client::Address;
-use crate::router::Router;
+use crate::router::{Router, tail};
 
 /// The files that make the fixture, in order, from the project's folder.
 const FIXTURE: [&str; 3] = [
@@ -171,14 +171,17 @@ impl Stage {
         Ok(())
     }
 
-    /// The end of what each router printed.
+    /// The end of what each router and each of its servers printed.
     #[must_use]
     pub fn router_output(&self) -> String {
-        self.routers
-            .iter()
-            .map(Router::output_tail)
-            .collect::<Vec<_>>()
-            .join("\n")
+        let mut output: Vec<String> = self.routers.iter().map(Router::output_tail).collect();
+        let mut logs = Vec::new();
+        find_logs(self.folder.path(), DEPTH_MAX, &mut logs);
+        logs.sort();
+        for log in logs {
+            output.push(format!("{}:\n{}", log.display(), tail(&log)));
+        }
+        output.join("\n")
     }
 }
 
@@ -235,6 +238,20 @@ fn port_of(folder: &Path, uid: &str, depth: usize) -> Option<u16> {
     children
         .filter(|path| path.is_dir())
         .find_map(|path| port_of(&path, uid, depth - 1))
+}
+
+/// The log files of the servers below a folder.
+fn find_logs(folder: &Path, depth: usize, logs: &mut Vec<PathBuf>) {
+    let Ok(entries) = folder.read_dir() else {
+        return;
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_file() && path.ends_with("log") {
+            logs.push(path);
+        } else if path.is_dir() && depth > 0 && !path.ends_with("data") {
+            find_logs(&path, depth - 1, logs);
+        }
+    }
 }
 
 /// Runs the fixture's files, statement by statement, through the front door.

@@ -32,7 +32,17 @@ pub struct Server {
     /// The connection.
     pub client: Client,
     prepared: HashMap<String, usize>,
+    /// How often sessions that held locks had to be ended.
+    freed: usize,
 }
+
+/// The SQLSTATE of a lock that did not come in time.
+const LOCK_TIMEOUT: &str = "55P03";
+/// Ends every other session that is in a transaction.
+const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start IS NOT NULL";
+/// Transactions that were prepared and neither committed nor rolled back.
+const PREPARED: &str = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()";
 
 // === impl Target ===
 
@@ -59,6 +69,7 @@ impl Target {
                 address,
                 client,
                 prepared: HashMap::new(),
+                freed: 0,
             });
         }
         Ok(Self {
@@ -153,12 +164,41 @@ impl Target {
 // === impl Server ===
 
 impl Server {
-    /// Runs SQL that must not fail.
+    /// Runs SQL that must not fail. What stands in its way, sessions that hold locks and transactions
+    /// that were left prepared, is ended.
     ///
     /// # Errors
     /// It fails.
     pub async fn run(&mut self, sql: &str) -> Result<Reply, OracleError> {
-        run(&mut self.client, &self.uid, sql).await
+        match run(&mut self.client, &self.uid, sql).await {
+            Err(OracleError::Statement { code, .. }) if code == LOCK_TIMEOUT => {
+                self.free().await?;
+                run(&mut self.client, &self.uid, sql).await
+            }
+            done => done,
+        }
+    }
+
+    /// Whether sessions that held locks had to be ended since this was asked last.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed) > 0
+    }
+
+    async fn free(&mut self) -> Result<(), OracleError> {
+        self.freed += 1;
+        let (client, uid) = (&mut self.client, &self.uid);
+        run(client, uid, "ROLLBACK").await?;
+        run(client, uid, END_OTHERS).await?;
+        let prepared = run(client, uid, PREPARED).await?.texts();
+        for gid in prepared.into_iter().flatten().flatten() {
+            run(
+                client,
+                uid,
+                &format!("ROLLBACK PREPARED '{}'", gid.replace('\'', "''")),
+            )
+            .await?;
+        }
+        Ok(())
     }
 }
 
