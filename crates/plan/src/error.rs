@@ -91,7 +91,7 @@ impl Diagnose for PlanError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::Unsupported(refusal) => Some(refusal.id.hint().into()),
+            Self::Unsupported(refusal) => Some(refusal.hint().into()),
             Self::UndefinedTable { .. } => None,
             Self::UndefinedFunction { .. } => Some(
                 "No function matches the given name and argument types. You might need to add explicit type casts."

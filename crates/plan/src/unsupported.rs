@@ -95,7 +95,13 @@ impl Unsupported {
     pub fn to_diagnostic(&self) -> Diagnostic {
         Diagnostic::error(SqlState::FEATURE_NOT_SUPPORTED, self.to_string())
             .detail(self.detail())
-            .hint(self.id.hint())
+            .hint(self.hint())
+    }
+
+    /// The way out, as a sentence: PostgreSQL's hints are sentences.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        format!("{}.", self.id.hint())
     }
 
     /// The id and the reason.

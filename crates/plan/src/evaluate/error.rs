@@ -61,7 +61,7 @@ impl Diagnose for EvaluateError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::Refused(refusal) => Some(refusal.id.hint().into()),
+            Self::Refused(refusal) => Some(refusal.hint().into()),
             Self::NoRange { .. } => Some("Add a key range for it to the topology.".into()),
             Self::NullKey { .. } => {
                 Some("Every row of a sharded table needs its shard key.".into())
