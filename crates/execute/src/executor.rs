@@ -219,7 +219,9 @@ impl Executor<'_, '_> {
         let place = transaction.enlist(environment, shard, *wanted).await?;
         // A block of the router's own may still fail to commit.
         let holds_tag = request.bind.is_none()
-            && transaction.block().is_some_and(|block| block.kind == Kind::Implicit);
+            && transaction
+                .block()
+                .is_some_and(|block| block.kind == Kind::Implicit);
         let participant = &mut transaction.participants()[place];
         participant.note(effect, facts);
         let mut script = participant.take_ahead();

@@ -420,7 +420,8 @@ impl Transaction {
         self.block = None;
         for participant in self.participants.iter_mut().filter(|held| held.in_block) {
             // A backend in the middle of an answer can't be asked to roll back; its pool cancels what runs and closes it.
-            let is_free = participant.lease.ready_expected() == participant.ahead.len() as u32;
+            let expected = participant.lease.ready_expected() as usize;
+            let is_free = expected == participant.ahead.len();
             let ended = is_free
                 && participant.settle_ahead().await.is_ok()
                 && participant.lease.simple("ROLLBACK").await.is_ok();
