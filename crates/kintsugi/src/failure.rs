@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use topology::Mistake;
 
+use crate::topology_command::CommandError;
+
 /// The status of a command that was refused: what it was given is wrong, and nothing was changed.
 pub const REFUSED: u8 = 1;
 /// The status of a command that could not be carried out.
@@ -100,7 +102,7 @@ pub enum Failure {
     },
     /// A `topology` command failed.
     #[error("the command could not be carried out")]
-    Topology(#[source] crate::topology_command::CommandError),
+    Topology(#[source] CommandError),
     /// The configuration can't be read.
     #[error("{} is no configuration of a router", path.display())]
     Config {
@@ -168,6 +170,7 @@ impl Failure {
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {
+            Self::Topology(source) if is_refusal(source) => REFUSED,
             Self::Document { .. }
             | Self::Refused { .. }
             | Self::Config { .. }
@@ -194,6 +197,8 @@ impl Failure {
             Self::Binaries(source) => Some(source.hint().to_owned()),
             Self::Cluster(source) => Some(source.hint().to_owned()),
             Self::Refused { hint, .. } => Some(hint.clone()),
+            Self::Topology(source) => within(source)?.hint(),
+            Self::Example { source, .. } => server_hint(&**source),
             Self::Listen(_) => Some(
                 "another process may have the port: choose one with --port (0: any free) or `listen`"
                     .to_owned(),
@@ -243,5 +248,25 @@ impl Failure {
             let _ = writeln!(text, "  hint: {hint}");
         }
         text
+    }
+}
+
+/// The failure of a shard within that of a command.
+fn within(error: &CommandError) -> Option<&Failure> {
+    match error {
+        CommandError::Cluster { source } => source.downcast_ref(),
+        _ => None,
+    }
+}
+
+fn is_refusal(error: &CommandError) -> bool {
+    within(error).is_some_and(|failure| failure.status() == REFUSED)
+}
+
+/// What PostgreSQL, or the router, advises.
+fn server_hint(error: &(dyn Error + 'static)) -> Option<String> {
+    match error.downcast_ref::<pool::BackendError>()? {
+        pool::BackendError::Server { diagnostic, .. } => diagnostic.hint.clone(),
+        _ => None,
     }
 }

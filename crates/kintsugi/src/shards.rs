@@ -164,6 +164,77 @@ impl Shards {
         Ok(populated)
     }
 
+    /// Makes sure that tables are on a shard as they are on the authoritative one, and empty. Definitions run everywhere, so
+    /// that they mostly are.
+    async fn give_home(
+        &self,
+        shard: ShardId,
+        database: &str,
+        homes: &[&NewHome],
+    ) -> Result<(), Failure> {
+        let mut lease = self.lease_in(shard, database).await?;
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for home in homes {
+            let (is_there, has_rows) = table::look(home);
+            if self.ask(&mut lease, shard, &is_there).await?.is_empty() {
+                missing.push(*home);
+            } else if self.ask(&mut lease, shard, &has_rows).await?.is_empty() {
+                there.push(*home);
+            } else {
+                return Err(self.left_behind(shard, home));
+            }
+        }
+        let authority = &self.topology.shard(self.authority).primary;
+        if !there.is_empty() {
+            let own = &self.topology.shard(shard).primary;
+            let own = table::dump(&self.config, (own, database), &there).await?;
+            if own != table::dump(&self.config, (authority, database), &there).await? {
+                return Err(self.differs(shard, &there));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let definitions = table::dump(&self.config, (authority, database), &missing).await?;
+        let sql = table::create(&missing, &definitions);
+        if let Err(failure) = self.ask(&mut lease, shard, &sql).await {
+            // A transaction that failed stays open until it is ended.
+            let _ = lease.simple("ROLLBACK").await;
+            return Err(failure);
+        }
+        // The definitions came with settings of their own.
+        lease.poison();
+        Ok(())
+    }
+
+    fn left_behind(&self, shard: ShardId, home: &NewHome) -> Failure {
+        let uid = self.uid(shard);
+        let name = format!("{}.{}", home.schema, home.table);
+        Failure::Refused {
+            what: format!(
+                "table {name} is new to shard {uid}, and holds rows there that nobody sees"
+            ),
+            hint: format!("look at them with psql on {uid}, and empty the table there"),
+        }
+    }
+
+    fn differs(&self, shard: ShardId, homes: &[&NewHome]) -> Failure {
+        let uid = self.uid(shard);
+        let names: Vec<String> = homes
+            .iter()
+            .map(|home| format!("{}.{}", home.schema, home.table))
+            .collect();
+        Failure::Refused {
+            what: format!(
+                "shard {uid} defines one of these tables otherwise than the authoritative shard: {}",
+                names.join(", ")
+            ),
+            hint: format!(
+                "compare `pg_dump --schema-only` of both; drop the tables on {uid}, and they are made there anew"
+            ),
+        }
+    }
+
     async fn run_fences(
         &self,
         fences: &[Fence],
@@ -173,7 +244,7 @@ impl Shards {
             let shard = self.find(&fence.shard)?;
             let mut lease = self.lease_in(shard, &fence.database).await?;
             if let Err(failure) = self.ask(&mut lease, shard, &sql(fence)).await {
-                // A transaction that failed stays open until it is ended.
+                // As above.
                 let _ = lease.simple("ROLLBACK").await;
                 return Err(failure);
             }
@@ -224,17 +295,7 @@ impl Cluster for Shards {
         }
         for ((uid, database), homes) in by_place {
             let shard = self.find(uid)?;
-            let primary = &self.topology.shard(self.authority).primary;
-            let definitions = table::dump(&self.config, (primary, database), &homes).await?;
-            let mut lease = self.lease_in(shard, database).await?;
-            let sql = table::create(&homes, &definitions);
-            if let Err(failure) = self.ask(&mut lease, shard, &sql).await {
-                // As above.
-                let _ = lease.simple("ROLLBACK").await;
-                return Err(failure.into());
-            }
-            // The definitions came with settings of their own.
-            lease.poison();
+            self.give_home(shard, database, &homes).await?;
         }
         Ok(())
     }

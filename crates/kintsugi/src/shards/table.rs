@@ -1,4 +1,4 @@
-//! A table made on another shard as the authoritative one defines it. PostgreSQL's own `pg_dump` writes the definition, because
+//! Tables on a shard that is new to them: as the authoritative shard defines them. PostgreSQL's own `pg_dump` writes the definition, because
 //! nothing else knows all of it.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use topology::NewHome;
 use crate::Failure;
 use crate::config::Config;
 
-/// The definitions of these tables on the authoritative shard, as SQL.
+/// The definitions of these tables on one server, as SQL.
 pub(super) async fn dump(
     config: &Config,
     (primary, database): (&str, &str),
@@ -54,29 +54,33 @@ pub(super) async fn dump(
     Ok(plain.fold(String::new(), |all, line| all + line + "\n"))
 }
 
-/// Lines that only psql understands, and the fence under which the definitions are read.
+/// Empty lines, lines that only psql understands, comments, and the fence under which the definitions are read.
 fn is_foreign(line: &str) -> bool {
-    line.starts_with('\\') || line.starts_with("CREATE TRIGGER kintsugi_fence ")
+    line.is_empty()
+        || line.starts_with('\\')
+        || line.starts_with("--")
+        || line.starts_with("CREATE TRIGGER kintsugi_fence ")
 }
 
-/// The transaction that makes them; a table that is there already and empty was left behind, and goes.
+/// The transaction that makes tables which are not there yet.
 pub(super) fn create(homes: &[&NewHome], definitions: &str) -> String {
-    let mut sql = "BEGIN;\nSET LOCAL lock_timeout = '5s';\n".to_owned();
+    let mut sql = "BEGIN;\n".to_owned();
     for home in homes {
         let schema = sql::quote_ident(&home.schema);
-        let table = format!("{schema}.{}", sql::quote_ident(&home.table));
-        let literal = sql::quote_literal(&table);
         let _ = writeln!(sql, "CREATE SCHEMA IF NOT EXISTS {schema};");
-        let _ = writeln!(
-            sql,
-            "DO $kintsugi$BEGIN IF pg_catalog.to_regclass({literal}) IS NOT NULL THEN \
-             LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE; \
-             IF EXISTS (SELECT FROM {table}) THEN \
-             RAISE EXCEPTION 'table % holds rows on a shard that it is new to', {literal}; END IF; \
-             DROP TABLE {table}; END IF; END$kintsugi$;"
-        );
     }
     sql + definitions + "COMMIT;\n"
+}
+
+/// What tells whether a table is on a shard, and whether it has rows there: no row, `f` or `t`.
+pub(super) fn look(home: &NewHome) -> (String, String) {
+    let schema = sql::quote_ident(&home.schema);
+    let table = format!("{schema}.{}", sql::quote_ident(&home.table));
+    let literal = sql::quote_literal(&table);
+    (
+        format!("SELECT 1 WHERE pg_catalog.to_regclass({literal}) IS NOT NULL"),
+        format!("SELECT 1 FROM {table} LIMIT 1"),
+    )
 }
 
 #[cfg(test)]
@@ -84,16 +88,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn left_behind_tables_go_first() {
+    fn names_are_quoted() {
         let home = NewHome {
             database: "shop".to_owned(),
             schema: "public".to_owned(),
             table: "it's".to_owned(),
             shard: "store-2".to_owned(),
         };
+        let (is_there, has_rows) = look(&home);
+        assert!(is_there.contains("('\"public\".\"it''s\"')"), "{is_there}");
+        assert_eq!(has_rows, "SELECT 1 FROM \"public\".\"it's\" LIMIT 1");
         let sql = create(&[&home], "CREATE TABLE x ();\n");
-        assert!(sql.contains("DROP TABLE \"public\".\"it's\";"), "{sql}");
-        assert!(sql.contains("to_regclass('\"public\".\"it''s\"')"), "{sql}");
         assert!(sql.ends_with("CREATE TABLE x ();\nCOMMIT;\n"), "{sql}");
+    }
+
+    #[test]
+    fn what_only_one_server_says_of_a_definition_is_left_out() {
+        for line in [
+            "",
+            "\\restrict abc",
+            "-- Dumped by pg_dump version 15.18",
+            "CREATE TRIGGER kintsugi_fence BEFORE INSERT ON public.t",
+        ] {
+            assert!(is_foreign(line), "{line}");
+        }
+        assert!(!is_foreign("CREATE TABLE public.t ("));
     }
 }

@@ -32,6 +32,9 @@ pub(super) async fn apply<C: Cluster>(
         Ok(new) => new,
         Err(mistakes) => return Ok(Outcome::mistaken(&mistakes)),
     };
+    if let Some(outcome) = other_shards(setting, &old, &new).await? {
+        return Ok(outcome);
+    }
     let facts = setting.cluster.facts().await;
     let facts = facts.map_err(|source| CommandError::Cluster { source })?;
     let assessment = assess(&old, &new, &facts);
@@ -65,6 +68,39 @@ pub(super) async fn apply<C: Cluster>(
         .await
         .map_err(cluster_failed)?;
     outcome
+}
+
+/// A router is connected to the shards that it started with, in their order; while one runs, others can't be served.
+async fn other_shards<C: Cluster>(
+    setting: &Setting<C>,
+    old: &Topology,
+    new: &Topology,
+) -> Result<Option<Outcome>, CommandError> {
+    let routers = setting.store.routers().await;
+    let routers = routers.map_err(|source| CommandError::Store { source })?;
+    let what = if old.shards() != new.shards() {
+        "other shards, or other addresses, or names them in another order"
+    } else if old.authoritative_shard() != new.authoritative_shard() {
+        "its authoritative group on another shard"
+    } else {
+        return Ok(None);
+    };
+    let names: Vec<&str> = routers.iter().map(|router| router.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let names = names.join(", ");
+    let text = format!(
+        "refused: the document has {what} than what is served, and routers are running: {names}\n    \
+         hint: name new shards in the configuration of every router and start it again, or stop the routers \
+         and apply the document then\nnothing was changed\n"
+    );
+    let json = json!({ "refused": what, "routers": names });
+    Ok(Some(Outcome {
+        text,
+        json,
+        status: Status::Refused,
+    }))
 }
 
 async fn replace<C: Cluster>(

@@ -239,3 +239,25 @@ fn documents_and_revisions_are_compared() {
         assert_eq!(back, "- shard_groups.main.name: Main\n(Done)");
     });
 }
+
+#[test]
+fn other_shards_wait_for_the_routers() {
+    block_on(async {
+        let setting = setting(Scripted::default());
+        say(&setting, DOCUMENT, &["apply", "FILE"]).await;
+        let lease = Duration::from_mins(1);
+        let registered = setting.store.register_router("r-1".to_owned(), lease).await;
+        let epoch = registered.unwrap();
+        let third =
+            "\"shards\": {\"store-3\": {\"primary\": \"127.0.0.1:5003\"}}, \"shard_indexes\"";
+        let wider = DOCUMENT.replacen("\"shard_indexes\"", third, 1);
+        let shown = say(&setting, &wider, &["apply", "FILE"]).await;
+        assert!(
+            shown.contains("routers are running: r-1") && shown.ends_with("(Refused)"),
+            "{shown}"
+        );
+        setting.store.remove_router(epoch).await.unwrap();
+        let shown = say(&setting, &wider, &["apply", "FILE"]).await;
+        assert!(shown.ends_with("revision 2 is served\n(Done)"), "{shown}");
+    });
+}

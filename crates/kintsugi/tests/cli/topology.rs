@@ -85,3 +85,48 @@ async fn command(data: &str, arguments: &[&str]) -> (i32, String) {
     let told = format!("{}{}", out(&ended), err(&ended));
     (ended.status.code().expect("a status"), told)
 }
+
+#[tokio::test]
+async fn a_shard_that_defines_a_table_otherwise_is_not_given_its_rows() {
+    let folder = folder();
+    let router = dev(folder.path(), &["--shards", "2"]).await;
+    let data = text_of(&folder.path().join("data"));
+    let file = write(folder.path(), "t.json", &TWO.replace("shop", "postgres"));
+    let mut client = connect(&router.address).await;
+    ask(&mut client, "create table t (id int primary key, v text)").await;
+    let mut second = connect(&shard(&data, 2)).await;
+
+    ask(&mut second, "insert into t values (7)").await;
+    let (status, told) = command(&data, &["apply", &file]).await;
+    assert!(
+        status == 1 && told.contains("nothing was changed"),
+        "{told}"
+    );
+    ask(
+        &mut second,
+        "delete from t; alter table t alter v set default 'x'",
+    )
+    .await;
+    let (status, told) = command(&data, &["apply", &file]).await;
+    assert!(
+        status == 1 && told.contains("defines one of these tables otherwise"),
+        "{told}"
+    );
+    ask(&mut second, "drop table t").await;
+    let (status, told) = command(&data, &["apply", &file]).await;
+    assert!(
+        status == 0 && told.contains("revision 1 is served"),
+        "{told}"
+    );
+    ask(&mut client, "insert into t values (1), (2), (3), (4), (32)").await;
+    assert_eq!(ask(&mut second, "select count(*) > 0 from t").await, ["t"]);
+    ask(&mut client, "update t set v = 'no fence is left'").await;
+    router.stop().await.expect("it stops");
+}
+
+/// A shard's own address.
+fn shard(data: &str, number: u16) -> testkit::client::Address {
+    let path = std::path::Path::new(data).join(format!("store-{number}/port"));
+    let port = std::fs::read_to_string(path).expect("a port");
+    testkit::client::Address::local(port.trim().parse().expect("a number"), "postgres")
+}
