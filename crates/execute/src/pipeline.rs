@@ -59,8 +59,6 @@ pub struct Pipeline {
     script: Script,
     /// Something has been executed on the active backend since its last `ReadyForQuery`.
     has_run: bool,
-    /// Statements whose `Parse` is in flight.
-    parsed: Vec<StatementId>,
 }
 
 impl Pipeline {
@@ -97,25 +95,21 @@ impl Pipeline {
         };
         let backend = participant.backend();
         backend.open_batch();
-        if !backend.prepared.touch(statement.id) {
-            let name = statement.id.to_string();
-            wire::frontend::parse(
-                backend.connection.output(),
-                &name,
-                statement.text,
-                statement.types,
-            );
-            self.script.push_back(Expect::Skip);
-            self.parsed.push(statement.id);
-            if let Some(evicted) = backend.prepared.insert(statement.id) {
-                let (target, name) = (wire::frontend::Target::Statement, evicted.to_string());
-                wire::frontend::Message::Close {
-                    target,
-                    name: &name,
-                }
-                .encode(backend.connection.output());
-                self.script.push_back(Expect::Skip);
+        for evicted in hands.noticed.evicted.drain(..) {
+            let (target, name) = (wire::frontend::Target::Statement, evicted.to_string());
+            wire::frontend::Message::Close {
+                target,
+                name: &name,
             }
+            .encode(backend.connection.output());
+            self.script.push_back(Expect::Skip);
+        }
+        let is_under_way = self.script.contains(&Expect::Parsed(statement.id));
+        if !is_under_way && !backend.prepared.touch(statement.id) {
+            let name = statement.id.to_string();
+            let output = backend.connection.output();
+            wire::frontend::parse(output, &name, statement.text, statement.types);
+            self.script.push_back(Expect::Parsed(statement.id));
         }
         let name = statement.id.to_string();
         wire::rewrite::rename_statement(b'B', bind, &name, backend.connection.output())
@@ -297,14 +291,8 @@ impl Pipeline {
             .turn(hands, shard, &mut script, sync_follows_copy)
             .await?;
         let Pumped::Failed { code, is_synced } = pumped else {
-            self.parsed.clear();
             return Ok(Flow::Went);
         };
-        if let Some(participant) = hands.transaction.participant(shard) {
-            for id in self.parsed.drain(..) {
-                participant.backend().prepared.remove(id);
-            }
-        }
         self.has_run = false;
         self.active = None;
         if !is_synced {

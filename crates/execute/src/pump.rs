@@ -20,7 +20,7 @@ use std::io;
 use bytes::{BufMut as _, Bytes};
 use net::Connection;
 use pg::{Diagnostic, SqlState};
-use pool::Backend;
+use pool::{Backend, StatementId};
 use wire::backend::TransactionStatus;
 
 use crate::Position;
@@ -36,6 +36,8 @@ pub(crate) const READ_AHEAD: usize = 64 * 1024;
 pub enum Expect {
     /// One message, swallowed.
     Skip,
+    /// `ParseComplete` of a statement that the router prepares for itself: swallowed, and the backend holds the statement now.
+    Parsed(StatementId),
     /// One message, passed on.
     Pass,
     /// The description of a portal: columns are passed on, that there are none is swallowed.
@@ -93,6 +95,8 @@ pub enum PumpError {
 /// What the pump noticed about the backend while it copied.
 #[derive(Clone, Debug, Default)]
 pub struct Noticed {
+    /// Prepared statements that made room for others on the backend: they are still to be closed there.
+    pub evicted: Vec<StatementId>,
     /// Parameters that changed by the client's own statement.
     pub parameters: Vec<(String, String)>,
     /// Command tags of the client's statements, in order (the last few).
@@ -198,6 +202,11 @@ impl Pump<'_> {
             b'G' if expected != Expect::SkipQuery => {
                 self.take(length, Fate::Pass).await?;
                 self.copy_in().await?;
+                if expected == Expect::Rows {
+                    // What PostgreSQL says to the end of the data waits for a Sync or this.
+                    wire::frontend::Message::Flush.encode(self.backend.connection.output());
+                    self.flush_backend().await?;
+                }
                 Ok(Step::Stay)
             }
             _ => self.answer(&expected, tag, length).await,
@@ -213,6 +222,13 @@ impl Pump<'_> {
         match expected {
             Expect::Skip => {
                 self.take(length, Fate::Swallow).await?;
+                Ok(Step::Next)
+            }
+            Expect::Parsed(id) => {
+                self.take(length, Fate::Swallow).await?;
+                self.noticed
+                    .evicted
+                    .extend(self.backend.prepared.insert(*id));
                 Ok(Step::Next)
             }
             Expect::Pass => {

@@ -13,6 +13,7 @@ use plan::{Effect, Facts};
 use sql::ast::{Body, Notification};
 
 use crate::session::Session;
+use crate::statement::Cursor;
 
 impl Session {
     /// Runs a command of the session's own.
@@ -26,7 +27,7 @@ impl Session {
         snapshot: &Snapshot,
     ) -> Result<Ran, ExecuteError> {
         match body {
-            Body::Transaction(control) => self.control(control).await,
+            Body::Transaction(control) => self.control(control, request).await,
             Body::Set(set) => self.set(set, request, snapshot).await,
             Body::Show(_) => {
                 self.on_authority(request, snapshot, Effect::Read, Facts::default())
@@ -117,7 +118,13 @@ impl Session {
         };
         let ran = executor.pass(shard, request, Effect::Read, facts).await?;
         if ran != Ran::Failed {
-            self.cursors.insert(name.to_owned(), shard);
+            self.cursors.insert(
+                name.to_owned(),
+                Cursor {
+                    shard,
+                    is_held: hold,
+                },
+            );
             if hold && let Some(participant) = self.transaction.participant(shard) {
                 participant.pins.held_cursor = true;
             }
@@ -140,7 +147,10 @@ impl Session {
             }
             return Ok(self.done("CLOSE CURSOR ALL"));
         };
-        let shard = self.cursors.get(name).copied().unwrap_or(authority);
+        let shard = self
+            .cursors
+            .get(name)
+            .map_or(authority, |cursor| cursor.shard);
         self.executor(snapshot)
             .lend()
             .pass(shard, request, Effect::Read, Facts::default())

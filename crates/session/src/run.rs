@@ -48,6 +48,11 @@ impl Session {
             return Ok(Ran::Done { tag: None });
         };
         self.check_block(&statement.body)?;
+        if matches!(statement.body, Body::Lock { .. }) && self.transaction.block().is_none() {
+            let message = "LOCK TABLE can only be used in transaction blocks";
+            let code = pg::SqlState::NO_ACTIVE_SQL_TRANSACTION;
+            return Err(Diagnostic::error(code, message).into());
+        }
         match &shaped.action {
             Action::Refuse(refusal) => Err((**refusal).clone().into()),
             Action::Command => Box::pin(self.command(&statement.body, request, snapshot)).await,
@@ -253,7 +258,8 @@ impl Session {
         self.own_catalog = None;
         self.is_catalog_stale = false;
         self.portals.clear();
-        self.cursors.clear();
+        self.cursors
+            .retain(|_, cursor| cursor.is_held && is_committed);
         let is_kept = |held: &execute::Participant| held.pins.any();
         if is_committed {
             let session = self.settings.session().clone();

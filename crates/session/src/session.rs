@@ -22,7 +22,7 @@ use crate::error::Halt;
 use crate::house::House;
 use crate::meaning::Meaning;
 use crate::settings::Settings;
-use crate::statement::{Portal, Prepared};
+use crate::statement::{Cursor, Portal, Prepared};
 
 /// One client.
 pub(crate) struct Session {
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     pub(crate) sequences: SessionSequences,
     pub(crate) prepared: HashMap<String, Prepared>,
     pub(crate) portals: HashMap<String, Portal>,
-    pub(crate) cursors: HashMap<String, topology::ShardId>,
+    pub(crate) cursors: HashMap<String, Cursor>,
     pub(crate) pipeline: Pipeline,
     /// After an error in the extended protocol everything up to `Sync` is skipped.
     pub(crate) is_skipping: bool,

@@ -6,6 +6,8 @@
 //! Invariant: [`Settings::effective`] is what `SHOW` would say on one PostgreSQL at this moment, for every setting that
 //! the client touched.
 
+use std::collections::BTreeSet;
+
 use pool::Settings as Values;
 
 /// The settings of a session.
@@ -15,6 +17,8 @@ pub(crate) struct Settings {
     startup: Values,
     /// Now, including `SET LOCAL`.
     current: Layer,
+    /// Custom settings (with a dot) that were ever set. PostgreSQL shows them as empty when nothing sets them any more.
+    custom: BTreeSet<String>,
     /// What a rollback restores, outermost first: the transaction's begin, then each savepoint.
     saved: Vec<Saved>,
 }
@@ -40,9 +44,11 @@ impl Settings {
             session: startup.clone(),
             local: Values::empty(),
         };
+        let custom = BTreeSet::new();
         Self {
             startup,
             current,
+            custom,
             saved: Vec::new(),
         }
     }
@@ -73,6 +79,9 @@ impl Settings {
 
     /// Notes an accepted `SET` (or `set_config`).
     pub(crate) fn set(&mut self, name: &str, value: &str, is_local: bool) {
+        if name.contains('.') {
+            self.custom.insert(name.to_ascii_lowercase());
+        }
         if is_local {
             if !self.saved.is_empty() {
                 self.current.local = self.current.local.with(name, value);
@@ -91,6 +100,7 @@ impl Settings {
             None => self.current.session.without(name),
         };
         self.current.local = self.current.local.without(name);
+        self.keep_custom();
     }
 
     /// Notes `RESET ALL`. PostgreSQL leaves `role` and `session_authorization` alone.
@@ -105,6 +115,16 @@ impl Settings {
             session: fresh,
             local: Values::empty(),
         };
+        self.keep_custom();
+    }
+
+    /// Custom settings that nothing sets any more are empty.
+    fn keep_custom(&mut self) {
+        for name in &self.custom {
+            if self.current.session.value(name).is_none() {
+                self.current.session = self.current.session.with(name, "");
+            }
+        }
     }
 
     /// Forgets `SET ROLE` and `SET SESSION AUTHORIZATION`, as `DISCARD ALL` does.
@@ -142,6 +162,7 @@ impl Settings {
         if let Some(index) = self.find(name) {
             self.saved.truncate(index + 1);
             self.current = self.saved[index].layer.clone();
+            self.keep_custom();
         }
     }
 
@@ -149,6 +170,7 @@ impl Settings {
     pub(crate) fn commit(&mut self) {
         self.saved.clear();
         self.current.local = Values::empty();
+        self.keep_custom();
     }
 
     /// The transaction rolled back: everything since its begin is undone.
@@ -158,6 +180,7 @@ impl Settings {
         }
         self.saved.clear();
         self.current.local = Values::empty();
+        self.keep_custom();
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -190,8 +213,10 @@ mod tests {
         let mut settings = settings();
         settings.begin();
         settings.set("work_mem", "8MB", true);
+        settings.set("app.tenant", "7", true);
         settings.commit();
         assert_eq!(settings.effective("work_mem"), None);
+        assert_eq!(settings.effective("app.tenant"), Some(""));
     }
 
     #[test]

@@ -96,9 +96,11 @@ impl Session {
             }),
             Some(statement) => self.command_description(&statement.body),
         };
-        let description = match described {
-            Some(description) => description,
-            None => self.describe_on_shard(text, types, snapshot).await?,
+        let description = if let Some(description) = described {
+            description
+        } else {
+            let shard = self.describing_shard(statement.as_ref(), snapshot);
+            self.describe_on_shard((text, types), shard).await?
         };
         sql::lift(text, self.meaning.parse_options(), &mut self.lifted);
         let resolved = description.parameters.clone();
@@ -119,6 +121,21 @@ impl Session {
                 .insert(key, Vec::new(), Arc::clone(&shaped));
         }
         Ok(shaped)
+    }
+
+    /// The shard that is asked what a statement takes and gives: the authoritative one, but for a cursor's.
+    fn describing_shard(
+        &self,
+        statement: Option<&sql::ast::Statement>,
+        snapshot: &Snapshot,
+    ) -> topology::ShardId {
+        let cursor = match statement.map(|statement| &statement.body) {
+            Some(Body::Fetch { cursor, .. }) => self.cursors.get(cursor),
+            _ => None,
+        };
+        cursor.map_or(snapshot.topology.authoritative_shard(), |cursor| {
+            cursor.shard
+        })
     }
 
     /// What the session's own commands take and give; `None` for those that a shard has to be asked about.
@@ -225,7 +242,8 @@ impl Session {
         let Ok(snapshot) = self.snapshot() else {
             return own.into();
         };
-        match self.describe_on_shard(text, types, &snapshot).await {
+        let shard = snapshot.topology.authoritative_shard();
+        match self.describe_on_shard((text, types), shard).await {
             Ok(_) => own.into(),
             Err(theirs) => theirs,
         }
@@ -234,11 +252,9 @@ impl Session {
     /// What PostgreSQL says that a statement takes and gives.
     async fn describe_on_shard(
         &mut self,
-        text: &str,
-        types: &[Oid],
-        snapshot: &Snapshot,
+        (text, types): (&str, &[Oid]),
+        shard: topology::ShardId,
     ) -> Result<Description, ExecuteError> {
-        let shard = snapshot.topology.authoritative_shard();
         let described = execute::describe(&mut self.hands(), shard, text, types).await;
         if self.transaction.block().is_none() {
             self.transaction.release().await;

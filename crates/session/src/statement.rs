@@ -85,6 +85,15 @@ pub(crate) enum PortalState {
     Cut,
 }
 
+/// An SQL cursor, which lives on a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    /// Its shard.
+    pub(crate) shard: topology::ShardId,
+    /// `WITH HOLD`, once its transaction has committed.
+    pub(crate) is_held: bool,
+}
+
 /// How an execution is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode {

@@ -9,7 +9,7 @@ use pg::{Diagnostic, Format, Oid, SqlState};
 use plan::{Aggregate, AggregateColumn};
 use wire::backend::DataRow;
 
-use super::rows::{Key, compare, keys_of, least};
+use super::rows::{Key, compare, keys_of, least, unreadable};
 use super::{Answers, Columns, GROUPS_BYTES_MAX, Window, cut};
 use crate::ExecuteError;
 use crate::executor::Executor;
@@ -210,10 +210,10 @@ fn add(running: &mut [Running], row: &Bytes) -> Result<(), ExecuteError> {
             }
             Running::Total(total, format) => total
                 .add(value, *format)
-                .map_err(|error| pg::Diagnose::to_diagnostic(&error)),
-            Running::Extremum(kept, format) => kept
-                .add(value, *format)
-                .map_err(|error| pg::Diagnose::to_diagnostic(&error)),
+                .map_err(|error| unreadable(&error)),
+            Running::Extremum(kept, format) => {
+                kept.add(value, *format).map_err(|error| unreadable(&error))
+            }
             Running::Bool {
                 is_and,
                 value: kept,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 use pg::order::{Comparator, Direction};
-use pg::{Diagnostic, Format, SqlState};
+use pg::{Diagnose, Diagnostic, Format, SqlState};
 use plan::MergeKey;
 use wire::backend::DataRow;
 
@@ -197,7 +197,7 @@ pub(super) fn compare(a: &Bytes, b: &Bytes, keys: &[Key]) -> Result<Ordering, Ex
         let ordering = key
             .comparator
             .compare(left, right, key.format)
-            .map_err(|error| pg::Diagnose::to_diagnostic(&error))?;
+            .map_err(|error| unreadable(&error))?;
         if ordering != Ordering::Equal {
             return Ok(ordering);
         }
@@ -216,6 +216,18 @@ pub(super) fn select_tag(answers: &Answers, shown: u64) -> String {
         Some("SELECT") => format!("SELECT {shown}"),
         _ => sum_tags(tags),
     }
+}
+
+/// Values that can't be compared or added as they came.
+pub(super) fn unreadable(error: &impl Diagnose) -> Diagnostic {
+    let shown = error.to_diagnostic();
+    if shown.code.class() == "22" {
+        return shown;
+    }
+    let message = "values in this form can't be merged by the router";
+    Diagnostic::error(SqlState::FEATURE_NOT_SUPPORTED, message)
+        .detail(format!("kintsugi/value-form: {}", shown.message))
+        .hint("Use the default DateStyle, bytea_output and extra_float_digits.")
 }
 
 fn rows_missing() -> Diagnostic {

@@ -93,12 +93,16 @@ impl Session {
             .iter()
             .map(|value| value.as_deref().map(str::as_bytes))
             .collect();
+        let formats: Vec<_> = request
+            .bind
+            .map(|bind| bind.result_formats.iter().collect())
+            .unwrap_or_default();
         let parts = BindParts {
             portal: "",
             statement: "",
             parameter_formats: &[],
             parameters: &parameters,
-            result_formats: &[],
+            result_formats: &formats,
         };
         let mut message = BytesMut::new();
         wire::frontend::bind(&mut message, &parts);

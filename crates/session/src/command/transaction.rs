@@ -1,7 +1,7 @@
 //! `BEGIN`, `COMMIT`, `ROLLBACK`, savepoints.
 
 use execute::block::{Kind, Modes};
-use execute::{ExecuteError, Ran};
+use execute::{ExecuteError, Ran, Request};
 use pg::{Diagnostic, SqlState};
 use sql::ast::{Transaction as Control, TransactionModes};
 
@@ -9,9 +9,22 @@ use crate::command::refusal;
 use crate::session::Session;
 
 impl Session {
-    pub(super) async fn control(&mut self, control: &Control) -> Result<Ran, ExecuteError> {
+    pub(super) async fn control(
+        &mut self,
+        control: &Control,
+        request: &Request<'_>,
+    ) -> Result<Ran, ExecuteError> {
         match control {
-            Control::Begin(modes) => Ok(self.begin(modes_of(modes))),
+            Control::Begin(modes) => {
+                let word = request.text.get(..5).unwrap_or_default();
+                let is_start = word.eq_ignore_ascii_case("start");
+                let tag = if is_start {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                };
+                Ok(self.begin(modes_of(modes), tag))
+            }
             Control::Commit { chain } => self.commit(*chain).await,
             Control::Rollback { chain } => self.rollback(*chain).await,
             Control::Savepoint(name) => self.savepoint(name).await,
@@ -26,7 +39,7 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, modes: Modes) -> Ran {
+    fn begin(&mut self, modes: Modes, tag: &'static str) -> Ran {
         if self.is_in_explicit_block() {
             let message = "there is already a transaction in progress";
             let code = SqlState::ACTIVE_SQL_TRANSACTION;
@@ -34,7 +47,7 @@ impl Session {
         } else {
             self.open_block(modes);
         }
-        self.done("BEGIN")
+        self.done(tag)
     }
 
     fn open_block(&mut self, modes: Modes) {
