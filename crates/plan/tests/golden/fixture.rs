@@ -553,13 +553,11 @@ impl Fixture {
                 .clone()
                 .or(own)
                 .unwrap_or_else(|| "?column?".to_owned());
-            let source = definition
+            let mut source = definition
                 .relations
                 .iter()
                 .filter_map(|read| self.find(read));
-            let known = source
-                .filter_map(|oid| self.catalog.relations[&oid].column(&name).cloned())
-                .next();
+            let known = source.find_map(|oid| self.catalog.relations[&oid].column(&name).cloned());
             let template = known.unwrap_or_else(|| Column {
                 name: name.clone(),
                 number: 0,
