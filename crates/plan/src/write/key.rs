@@ -98,6 +98,11 @@ pub(super) fn plain(
 ) -> Option<KeySource> {
     match &expr.kind {
         ExprKind::Param(number) => Some(KeySource::Param(*number)),
+        // `93.7` for an integer is rounded by PostgreSQL: a shard computes it.
+        ExprKind::Const(ast::Const {
+            value: ConstValue::Number(number),
+            ..
+        }) if class.key.class == pg::KeyClass::Integer && number.parse::<i64>().is_err() => None,
         ExprKind::Const(constant) => literal(constant, slots),
         ExprKind::Cast { operand, type_name } => {
             let is_bare = type_name.array_dimensions == 0 && !type_name.has_modifiers;

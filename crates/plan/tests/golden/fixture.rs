@@ -158,7 +158,7 @@ impl Fixture {
             }
             DdlAction::CreateFunction { name } => self.create_function(name, own),
             DdlAction::CreateTrigger { table, function } => {
-                self.create_trigger(table, function, own)
+                self.create_trigger(table, function, own);
             }
             DdlAction::CreateIndex {
                 table,
@@ -170,9 +170,9 @@ impl Fixture {
                 self.create_index(table, *unique, columns, name.as_deref());
             }
             DdlAction::AlterTable { name, commands, .. } => {
-                commands
-                    .iter()
-                    .for_each(|command| self.alter(name, command));
+                for command in commands {
+                    self.alter(name, command);
+                }
             }
             _ => {}
         }
@@ -311,7 +311,7 @@ impl Fixture {
             }
             ast::ConstraintKind::Generated(_) => column.generated = true,
             ast::ConstraintKind::Default(expr) => {
-                column.default = Some(self.default(expr, &column.name, own))
+                column.default = Some(self.default(expr, &column.name, own));
             }
             _ => {}
         }
