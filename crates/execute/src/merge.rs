@@ -64,7 +64,9 @@ impl Executor<'_, '_> {
             return self.copy_out(work, (has_header, is_binary)).await;
         }
         let shares = self.shares(work).await?;
-        let is_together = plan.effect > Effect::Read && shares.len() > 1;
+        // Maintenance commands refuse to run in a block; each shard does its part by itself.
+        let is_together =
+            plan.effect > Effect::Read && plan.effect != Effect::Maintain && shares.len() > 1;
         if is_together {
             self.begin_implicit();
         }

@@ -95,7 +95,12 @@ impl Session {
     }
 
     pub(crate) fn say_notices(&mut self, notices: &[Diagnostic]) {
-        for notice in notices {
+        let level = self
+            .settings
+            .effective("client_min_messages")
+            .unwrap_or("notice");
+        let least = least_severity(level);
+        for notice in notices.iter().filter(|notice| notice.severity >= least) {
             wire::backend::notice_response(self.client.output(), notice);
         }
     }
@@ -288,6 +293,17 @@ impl Session {
         self.transaction
             .block()
             .is_some_and(|block| block.kind == Kind::Explicit)
+    }
+}
+
+/// The least severity that `client_min_messages` lets through.
+fn least_severity(level: &str) -> pg::Severity {
+    match level {
+        "log" => pg::Severity::Log,
+        "notice" | "info" => pg::Severity::Notice,
+        "warning" => pg::Severity::Warning,
+        "error" => pg::Severity::Error,
+        _ => pg::Severity::Debug,
     }
 }
 
