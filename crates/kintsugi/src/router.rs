@@ -84,7 +84,11 @@ impl Router {
             ..config.pool.clone()
         };
         let own_pools = self::pools(&topology, &config, own_limits);
-        let mut inspector = Inspector::new(own_pools.clone(), config.own.clone(), &topology);
+        let mut inspector = Inspector::new(
+            (own_pools.clone(), pools.clone()),
+            config.own.clone(),
+            &topology,
+        );
         inspector.first_look().await?;
         let recovery = recovery(&own_pools, &config.own, &registry, &inspector);
         let report = recovery.round().await;

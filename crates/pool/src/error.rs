@@ -65,6 +65,12 @@ pub enum LeaseError {
         #[source]
         source: Arc<ConnectError>,
     },
+    /// The router has not looked yet whether the shard can be served.
+    #[error("shard {shard} was not looked at yet")]
+    Held {
+        /// Uid of the shard.
+        shard: Arc<str>,
+    },
     /// All are in use and none became free in time.
     #[error("no free backend on shard {shard} within {} ms: all {limit} are in use", waited.as_millis())]
     Exhausted {
@@ -210,6 +216,7 @@ impl Diagnose for LeaseError {
     fn sqlstate(&self) -> SqlState {
         match self {
             Self::Connect(source) | Self::Down { source, .. } => source.sqlstate(),
+            Self::Held { .. } => SqlState::CONNECTION_FAILURE,
             Self::Exhausted { .. } => SqlState::TOO_MANY_CONNECTIONS,
             Self::UnknownShard { .. } => SqlState::INTERNAL_ERROR,
             Self::ShuttingDown => SqlState::ADMIN_SHUTDOWN,
@@ -219,6 +226,7 @@ impl Diagnose for LeaseError {
     fn fault(&self) -> Fault {
         match self {
             Self::Connect(source) | Self::Down { source, .. } => source.fault(),
+            Self::Held { .. } => Fault::Network,
             Self::Exhausted { .. } | Self::ShuttingDown => Fault::Overload,
             Self::UnknownShard { .. } => Fault::Router,
         }
@@ -227,7 +235,7 @@ impl Diagnose for LeaseError {
     fn retry(&self) -> Retry {
         match self {
             Self::Connect(source) | Self::Down { source, .. } => source.retry(),
-            Self::Exhausted { .. } => Retry::SameSnapshot,
+            Self::Held { .. } | Self::Exhausted { .. } => Retry::SameSnapshot,
             Self::UnknownShard { .. } => Retry::FreshSnapshot,
             Self::ShuttingDown => Retry::Never,
         }
@@ -242,7 +250,10 @@ impl Diagnose for LeaseError {
                 let why = stdx::Chain(&source.source);
                 Some(format!("{why}; next attempt in {} ms", retry_in.as_millis()).into())
             }
-            Self::Exhausted { .. } | Self::UnknownShard { .. } | Self::ShuttingDown => None,
+            Self::Held { .. }
+            | Self::Exhausted { .. }
+            | Self::UnknownShard { .. }
+            | Self::ShuttingDown => None,
         }
     }
 
@@ -252,6 +263,10 @@ impl Diagnose for LeaseError {
             Self::Exhausted { .. } => Some(
                 "Keep transactions short, or raise the router's limit of backends per shard \
                  (and max_connections on the shard)."
+                    .into(),
+            ),
+            Self::Held { .. } => Some(
+                "It was down when the router started; it is looked at as soon as it is back."
                     .into(),
             ),
             Self::UnknownShard { .. } | Self::ShuttingDown => None,

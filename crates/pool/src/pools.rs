@@ -99,6 +99,20 @@ impl Pools {
             .await
     }
 
+    /// Refuses leases of a shard until it is released: nobody has looked yet whether it can be served.
+    pub fn hold(&self, shard: topology::ShardId) {
+        if let Ok(shard) = self.shard(shard) {
+            shard.set_held(true);
+        }
+    }
+
+    /// Leases of a shard are given again.
+    pub fn release(&self, shard: topology::ShardId) {
+        if let Ok(shard) = self.shard(shard) {
+            shard.set_held(false);
+        }
+    }
+
     /// The shards in order.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = topology::ShardId> + use<> {
         let count = u16::try_from(self.shards.len()).unwrap_or(u16::MAX);

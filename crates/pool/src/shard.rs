@@ -121,6 +121,11 @@ impl Shard {
         result.unwrap_or_else(|| Err(self.timed_out(wait)))
     }
 
+    /// See [`crate::Pools::hold`].
+    pub(crate) fn set_held(&self, is_held: bool) {
+        self.state.lock().is_held = is_held;
+    }
+
     fn timed_out(&self, waited: Duration) -> LeaseError {
         let state = self.state.lock();
         match &state.outage {

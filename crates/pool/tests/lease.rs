@@ -388,3 +388,15 @@ async fn a_backend_given_back_under_a_cancel_is_closed() {
     drop(backend);
     assert_ne!(lease(&pools).await.unwrap().process_id(), process);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_held_gives_no_leases_until_it_is_released() {
+    let server = Server::start().await;
+    let pools = server.pools(few(1));
+    pools.hold(first());
+    let error = lease(&pools).await.unwrap_err();
+    assert!(matches!(error, LeaseError::Held { .. }), "{error}");
+    assert_eq!(error.sqlstate(), pg::SqlState::CONNECTION_FAILURE);
+    pools.release(first());
+    lease(&pools).await.unwrap();
+}

@@ -1,7 +1,7 @@
 //! Looking at the shards: whether they agree, whether they are ready, and which databases there are. At start, and then for
 //! ever, since a shard may come back and a database may be new.
 //!
-//! Invariant: a database of a shard is in `ready` only after the router's schema is there and what it says of itself was compared.
+//! Invariant: clients reach a shard only after every database that it has was looked at; and a database of a shard is in `ready` only after the router's schema is there and what it says of itself was compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,10 @@ const DATABASES: &str = "SELECT datname FROM pg_catalog.pg_database \
 
 /// Looks at the shards.
 pub(super) struct Inspector {
+    /// The router's own.
     pools: Pools,
+    /// The clients'; a shard is held back in them until it was looked at.
+    guarded: Pools,
     own: Own,
     authority: ShardId,
     databases: BTreeSet<Arc<str>>,
@@ -41,10 +44,14 @@ pub(super) struct Inspector {
 // === impl Inspector ===
 
 impl Inspector {
-    /// Has seen nothing yet.
-    pub(super) fn new(pools: Pools, own: Own, topology: &Topology) -> Self {
+    /// Has seen nothing yet, so that every shard is held back in the pools `guarded`.
+    pub(super) fn new((pools, guarded): (Pools, Pools), own: Own, topology: &Topology) -> Self {
+        for shard in guarded.shards() {
+            guarded.hold(shard);
+        }
         Self {
             pools,
+            guarded,
             own,
             authority: topology.authoritative_shard(),
             databases: BTreeSet::new(),
@@ -98,14 +105,31 @@ impl Inspector {
         let mut shards: Vec<ShardId> = self.pools.shards().collect();
         shards.sort_by_key(|shard| *shard != self.authority);
         for shard in shards {
+            let mut is_seen = true;
             for database in self.databases() {
-                let key = (database, shard);
-                if !self.ready.contains_key(&key) {
-                    self.look_at(&key.0, shard).await?;
-                }
+                is_seen &= self.see(&database, shard).await?;
+            }
+            if is_seen {
+                self.guarded.release(shard);
             }
         }
         Ok(())
+    }
+
+    /// Looks at a database of a shard, unless it was seen before; tells whether there is nothing left to look at. Trouble of one
+    /// shard other than the authoritative one is its own.
+    async fn see(&mut self, database: &Arc<str>, shard: ShardId) -> Result<bool, Failure> {
+        if self.ready.contains_key(&(Arc::clone(database), shard)) {
+            return Ok(true);
+        }
+        match self.look_at(database, shard).await {
+            Ok(()) => Ok(true),
+            Err(failure) if shard == self.authority || !is_of_one_shard(&failure) => Err(failure),
+            Err(failure) => {
+                self.tell(&failure);
+                Ok(failure.is_missing_database())
+            }
+        }
     }
 
     async fn list(&self) -> Result<BTreeSet<Arc<str>>, Failure> {
@@ -120,14 +144,7 @@ impl Inspector {
     }
 
     async fn look_at(&mut self, database: &Arc<str>, shard: ShardId) -> Result<(), Failure> {
-        let mut lease = match self.lease(shard, database).await {
-            Ok(lease) => lease,
-            Err(failure) if shard == self.authority => return Err(failure),
-            Err(failure) => {
-                self.tell(&failure);
-                return Ok(());
-            }
-        };
+        let mut lease = self.lease(shard, database).await?;
         let facts = pool::inspect(&mut lease).await;
         let facts = facts.map_err(|source| self.backend_failed(shard, source))?;
         match execute::commit::prepare_shard(&mut lease).await {
@@ -189,6 +206,15 @@ impl Inspector {
             tracing::warn!(%trouble, "a shard is not ready; the router goes on without it");
             self.told.insert(trouble);
         }
+    }
+}
+
+/// Whether a failure says nothing about the cluster as a whole.
+fn is_of_one_shard(failure: &Failure) -> bool {
+    match failure {
+        Failure::Schema(error) => matches!(error, PrepareShardError::Create { .. }),
+        Failure::Lease { .. } | Failure::Backend { .. } => true,
+        _ => false,
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) connecting: usize,
     pub(super) outage: Option<Outage>,
     pub(super) is_closing: bool,
+    /// Nobody has looked yet whether it can be served.
+    pub(super) is_held: bool,
     last_number: u64,
 }
 
@@ -77,6 +79,11 @@ impl State {
     pub(super) fn admit(&self, shard: &Arc<str>) -> Result<(), LeaseError> {
         if self.is_closing {
             return Err(LeaseError::ShuttingDown);
+        }
+        if self.is_held {
+            return Err(LeaseError::Held {
+                shard: shard.clone(),
+            });
         }
         match &self.outage {
             Some(outage) if self.open == 0 && outage.refuses() => Err(outage.to_error(shard)),
