@@ -164,6 +164,7 @@ impl Executor<'_, '_> {
         let authority = self.snapshot.topology.authoritative_shard();
         let (identity, wait) = (transaction.identity(), transaction.wait());
         let mut lease = transaction.pools().lease(authority, identity, wait).await?;
+        lease.apply(self.hands.wanted.session).await?;
         ask_all(&mut lease, asks).await
     }
 

@@ -2,15 +2,15 @@
 
 use bytes::{Bytes, BytesMut};
 use pg::{Format, oid};
-use plan::{Facts, Plan};
+use plan::{Compute, Effect, Facts, Plan};
 use wire::backend::{Field, Message};
 
 use crate::executor::{Executor, Ran, Work};
 use crate::{ExecuteError, Request};
 
 impl Executor<'_, '_> {
-    /// Explains a plan. `options` is the client's text up to the statement, such as `EXPLAIN (COSTS off) `; `header` is the distributed
-    /// plan.
+    /// Explains a plan. `options` is the client's text up to the statement, such as `EXPLAIN (COSTS off) `; `header` is the
+    /// distributed plan; `is_run` says that ANALYZE runs the statement.
     ///
     /// # Errors
     /// What a shard says.
@@ -21,10 +21,15 @@ impl Executor<'_, '_> {
         &mut self,
         plan: &Plan,
         facts: Facts,
-        (options, header): (&str, &[String]),
+        (options, header, is_run): (&str, &[String], bool),
         request: &Request<'_>,
     ) -> Result<Ran, ExecuteError> {
-        let computed = vec![Some("0".to_owned()); plan.compute.len()];
+        // A statement that is only explained draws nothing: its computed values are NULL, or zero for a sequence.
+        let computed = if is_run {
+            self.compute(plan, request).await?
+        } else {
+            plan.compute.iter().map(standing_in).collect()
+        };
         let shares = self
             .shares(Work {
                 plan,
@@ -33,6 +38,9 @@ impl Executor<'_, '_> {
                 computed: &computed,
             })
             .await?;
+        if is_run && plan.effect > Effect::Read && shares.len() > 1 {
+            self.begin_implicit();
+        }
         let mut lines: Vec<String> = header.to_vec();
         for share in &shares {
             let place = self.enlist(share.shard).await?;
@@ -70,5 +78,14 @@ impl Executor<'_, '_> {
         for line in lines {
             wire::backend::data_row(output, std::iter::once(Some(line.as_bytes())));
         }
+    }
+}
+
+fn standing_in(compute: &Compute) -> Option<String> {
+    match compute {
+        Compute::NextVal { .. } | Compute::CurrVal { .. } | Compute::LastVal => {
+            Some("0".to_owned())
+        }
+        Compute::SetVal { .. } | Compute::Steady { .. } | Compute::Expression { .. } => None,
     }
 }

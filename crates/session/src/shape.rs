@@ -267,6 +267,8 @@ impl Session {
     fn fixed_literals(&self, text: &str, action: &Action) -> Vec<(u32, String)> {
         let count = u32::try_from(self.lifted.slots().len()).unwrap_or(u32::MAX);
         let slots = match action {
+            // What `set_config` changes is read from the tree, so the tree must be this text's.
+            Action::Run(planned) if planned.facts.sets_config => (0..count).collect(),
             Action::Run(planned) => match &planned.fixed {
                 Fixed::All => (0..count).collect(),
                 Fixed::Slots(slots) => slots.clone(),

@@ -28,11 +28,20 @@ impl Session {
             lifted: Some(&lifted),
             ..*request
         };
+        let is_run = explain.options.iter().any(|(name, value)| {
+            let is_off = matches!(value.as_deref(), Some("false" | "off" | "0"));
+            name == "analyze" && !is_off
+        });
         let header = plan::explain(&planned.plan, &snapshot.topology);
         let mut workbench = self.executor(snapshot);
         workbench
             .lend()
-            .explain(&planned.plan, planned.facts, (options, &header), &inner)
+            .explain(
+                &planned.plan,
+                planned.facts,
+                (options, &header, is_run),
+                &inner,
+            )
             .await
     }
 }
