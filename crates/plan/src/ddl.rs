@@ -11,12 +11,13 @@ mod home;
 mod maintain;
 mod object;
 mod table;
+mod temporary;
 
 use pg::Diagnostic;
 use sql::ast::{self, DdlAction};
 use topology::ShardId;
 
-use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Planned, Route, Target, Text, Tier};
+use crate::plan::{Effect, Facts, Fixed, Merge, Plan, Planned, Target, Text, Tier};
 use crate::{Context, PlanError, Unsupported, UnsupportedId};
 
 pub(crate) use home::placement_of;
@@ -27,10 +28,15 @@ pub(crate) use maintain::{lock, maintain, refresh, truncate};
 /// # Errors
 ///
 /// It is refused: it would break what the topology promises, or can't be done on several shards at once.
-pub(crate) fn plan(cx: &Context<'_>, ddl: &ast::Ddl) -> Result<Planned, PlanError> {
+pub(crate) fn plan(
+    cx: &Context<'_>,
+    source: &str,
+    ddl: &ast::Ddl,
+) -> Result<Planned, PlanError> {
     object::check_private(ddl)?;
-    if is_temporary(cx, ddl) {
-        return Ok(temporary(cx));
+    table::check_execute(ddl)?;
+    if temporary::is_temporary(cx, ddl) {
+        return temporary::plan(cx, source, ddl);
     }
     let mut notices = Vec::new();
     check(cx, ddl, &mut notices)?;
@@ -124,56 +130,5 @@ pub(crate) fn everywhere(
         },
         fixed: Fixed::All,
         facts: Facts::default(),
-    }
-}
-
-/// A temporary object lives on the session's own backend of the authoritative shard, which is kept for the session.
-fn temporary(cx: &Context<'_>) -> Planned {
-    let mut planned = everywhere(
-        vec![cx.topology.authoritative_shard()],
-        Effect::Define,
-        Vec::new(),
-    );
-    planned.plan.tier = Tier::PassThrough;
-    planned.plan.target = Target::One {
-        routes: smallvec::smallvec![Route::Authority],
-        split: None,
-    };
-    planned.plan.merge = Merge::Pass;
-    planned.plan.reasons = vec!["temporary objects live on the session's own backend".to_owned()];
-    planned.facts = Facts {
-        pins: true,
-        unpreparable: true,
-        uses_temporary: true,
-        ..Facts::default()
-    };
-    planned
-}
-
-/// Whether the statement makes or changes a temporary object.
-fn is_temporary(cx: &Context<'_>, ddl: &ast::Ddl) -> bool {
-    let is_known = |name: &ast::Name| match name.parts.as_slice() {
-        [single] => cx.temporary.contains(single),
-        [schema, ..] => schema == "pg_temp",
-        [] => false,
-    };
-    match &ddl.action {
-        DdlAction::CreateTable(create) => {
-            create.temporary || is_known(&create.name) && create.name.parts.len() > 1
-        }
-        DdlAction::CreateTableAs { temporary, .. }
-        | DdlAction::CreateView { temporary, .. }
-        | DdlAction::CreateSequence { temporary, .. } => *temporary,
-        DdlAction::AlterTable { name, .. }
-        | DdlAction::AlterSequence { name }
-        | DdlAction::CreateIndex { table: name, .. }
-        | DdlAction::CreateTrigger { table: name, .. } => is_known(name),
-        DdlAction::Rename { name, .. } | DdlAction::AlterOther { name, .. } => {
-            name.as_ref().is_some_and(is_known)
-        }
-        DdlAction::Drop { names, .. } | DdlAction::Attribute { names, .. } => {
-            !names.is_empty() && names.iter().all(is_known)
-        }
-        DdlAction::CreateFunction { .. } | DdlAction::CreateOther { .. } => false,
     }
 }

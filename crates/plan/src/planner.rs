@@ -60,7 +60,7 @@ pub fn plan_body(
         Body::Copy(copy) => copy::plan(&written, copy, &|inner, span| {
             plan_body(inner, (source, span), context)
         }),
-        Body::Ddl(definition) => ddl::plan(context, definition),
+        Body::Ddl(definition) => ddl::plan(context, source, definition),
         Body::Truncate {
             tables,
             restart_identity,

@@ -280,6 +280,16 @@ fn check_like(
     Ok(())
 }
 
+/// Refuses `CREATE TABLE AS EXECUTE`, which is the only form without a query.
+pub(super) fn check_execute(ddl: &ast::Ddl) -> Result<(), PlanError> {
+    let is_made_of_rows = matches!(ddl.action, ast::DdlAction::CreateTableAs { .. });
+    if is_made_of_rows && ddl.queries.is_empty() {
+        let name = created_name(ddl);
+        return Err(refuse(UnsupportedId::CreateTableAsExecute, name));
+    }
+    Ok(())
+}
+
 /// Checks `CREATE TABLE AS`, `SELECT INTO` and `CREATE MATERIALIZED VIEW`.
 pub(super) fn create_as(
     cx: &Context<'_>,
