@@ -12,6 +12,7 @@ CREATE TABLE k_date (k date PRIMARY KEY, v text, n integer);
 CREATE TABLE k_timestamp (k timestamp PRIMARY KEY, v text, n integer);
 CREATE TABLE k_timestamptz (k timestamptz PRIMARY KEY, v text, n integer);
 CREATE TABLE k_numeric (k numeric PRIMARY KEY, v text, n integer);
+CREATE TABLE k_scaled (k numeric(6, 1) PRIMARY KEY, v text, n integer);
 CREATE TABLE k_float8 (k float8 PRIMARY KEY, v text, n integer);
 CREATE TABLE k_bool (k boolean PRIMARY KEY, v text, n integer);
 CREATE TABLE k_bytea (k bytea PRIMARY KEY, v text, n integer);

@@ -28,11 +28,7 @@ pub(crate) use maintain::{lock, maintain, refresh, truncate};
 /// # Errors
 ///
 /// It is refused: it would break what the topology promises, or can't be done on several shards at once.
-pub(crate) fn plan(
-    cx: &Context<'_>,
-    source: &str,
-    ddl: &ast::Ddl,
-) -> Result<Planned, PlanError> {
+pub(crate) fn plan(cx: &Context<'_>, source: &str, ddl: &ast::Ddl) -> Result<Planned, PlanError> {
     object::check_private(ddl)?;
     table::check_execute(ddl)?;
     if temporary::is_temporary(cx, ddl) {

@@ -311,6 +311,7 @@ impl<'a> Evaluation<'a> {
             Element {
                 parsed,
                 text: Some(source.text.into_owned()),
+                assigned_from: is_write.then_some(source.type_oid),
             },
         ))
     }
@@ -342,7 +343,12 @@ impl<'a> Evaluation<'a> {
             if parsed == Parsed::Unknown {
                 return Err(EvaluateError::key_unknown());
             }
-            return Ok(self.settle(term, Element { parsed, text: None }));
+            let element = Element {
+                parsed,
+                text: None,
+                assigned_from: None,
+            };
+            return Ok(self.settle(term, element));
         }
         let type_oid = if is_untyped {
             oid::UNKNOWN
@@ -362,6 +368,7 @@ impl<'a> Evaluation<'a> {
             Element {
                 parsed,
                 text: Some(text.to_owned()),
+                assigned_from: is_write.then_some(type_oid),
             },
         ))
     }
@@ -373,8 +380,11 @@ impl<'a> Evaluation<'a> {
             Parsed::NoMatch => Found::NoMatch,
             Parsed::Invalid => Found::Invalid,
             Parsed::Unknown => {
-                let type_name = type_name(term.key_type.class);
-                let sql = format!("SELECT ($1::text::{type_name})::text");
+                let casts = match element.assigned_from {
+                    Some(source) => kind::assignment(source, term.key_type),
+                    None => type_name(term.key_type.class).to_owned(),
+                };
+                let sql = format!("SELECT ($1::text::{casts})::text");
                 self.ask(term.key_type, sql, element.text.unwrap_or_default())
             }
         }
@@ -430,6 +440,8 @@ struct Spelled<'a> {
 struct Element {
     parsed: Parsed,
     text: Option<String>,
+    /// It is stored, and this is the type that it has before.
+    assigned_from: Option<Oid>,
 }
 
 impl<'a> Spelled<'a> {

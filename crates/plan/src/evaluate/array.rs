@@ -56,7 +56,11 @@ fn binary(array: &ArrayRoute, bytes: &[u8]) -> Option<Vec<Element>> {
         if parsed == Parsed::Unknown {
             return None;
         }
-        elements.push(Element { parsed, text: None });
+        elements.push(Element {
+            parsed,
+            text: None,
+            assigned_from: None,
+        });
     }
     Some(elements)
 }
@@ -82,6 +86,7 @@ fn text(array: &ArrayRoute, element: Oid, text: &str) -> Option<Vec<Element>> {
             elements.push(Element {
                 parsed,
                 text: Some(value),
+                assigned_from: None,
             });
         }
         let after = after.trim_start();

@@ -77,6 +77,44 @@ fn own_type(key: KeyType) -> Oid {
     }
 }
 
+/// The casts from text by way of the source's type to the column's type, with its modifier: what is rounded or cut when
+/// it is stored has its place by what is left. An explicit cast cuts where an assignment raises an error, which is then
+/// raised wherever the row goes.
+pub(super) fn assignment(source: Oid, key: KeyType) -> String {
+    let target = match (key.class, key.width) {
+        (KeyClass::Integer, 2) => "pg_catalog.int2",
+        (KeyClass::Integer, 4) => "pg_catalog.int4",
+        (KeyClass::Float, 4) => "pg_catalog.float4",
+        (KeyClass::Text, _) if key.typmod >= LENGTH_HEADER => "pg_catalog.varchar",
+        (class, _) => type_name(class),
+    };
+    let modifier = modifier(key);
+    match KeyType::of_builtin(source).and_then(|_| source.type_name()) {
+        Some(source) => format!("pg_catalog.{source}::{target}{modifier}"),
+        None => format!("{target}{modifier}"),
+    }
+}
+
+/// `VARHDRSZ`, which PostgreSQL adds to modifiers of lengths.
+const LENGTH_HEADER: i32 = 4;
+
+/// A type modifier as SQL.
+fn modifier(key: KeyType) -> String {
+    let packed = key.typmod - LENGTH_HEADER;
+    match key.class {
+        KeyClass::Text | KeyClass::Bpchar if packed > 0 => format!("({packed})"),
+        KeyClass::Numeric if packed >= 0 => {
+            // The scale is an 11-bit signed number.
+            let scale = ((packed & 0x7ff) ^ 1024) - 1024;
+            format!("({}, {scale})", packed >> 16 & 0xffff)
+        }
+        KeyClass::Timestamp | KeyClass::TimestampTz if (0..=6).contains(&key.typmod) => {
+            format!("({})", key.typmod)
+        }
+        _ => String::new(),
+    }
+}
+
 /// The widest type of a class, as SQL.
 pub(super) fn type_name(class: KeyClass) -> &'static str {
     match class {

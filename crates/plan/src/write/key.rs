@@ -6,7 +6,7 @@ use sql::ast::{self, ConstValue, ExprKind};
 use topology::{KeyExpression, Sharded};
 
 use super::Written;
-use crate::compute::{Computes, slice};
+use crate::compute::{Computes, slice, type_sql};
 use crate::key::Class;
 use crate::key::opaque_where_case_is_odd;
 use crate::plan::{KeySource, KeyTerm, Part};
@@ -64,7 +64,9 @@ pub(super) fn settle(
         [] if volatile::is_row_free(value.expr) => {
             let sql = slice(value.text, value.span).ok_or_else(unknown)?;
             let type_oid = cx.catalog.base_type(column.type_oid);
-            given(KeySource::Computed(computes.expression(sql, type_oid)))
+            // `93.7` for an integer is rounded when it is stored.
+            let sql = format!("CAST({sql} AS {})", type_sql(cx, type_oid));
+            given(KeySource::Computed(computes.expression(&sql, type_oid)))
         }
         [finding] if finding.span == Some(value.span) => {
             let result = match finding.what {
@@ -109,7 +111,8 @@ pub(super) fn plain(
             let known = cx
                 .catalog
                 .type_named(&type_name.name.parts, cx.search_path)?;
-            let is_same = Class::of_type(cx.catalog, known.oid)?.is_same(class);
+            let is_same = keeps(Class::of_type(cx.catalog, known.oid)?, class)
+                && !matches!(known.kind, catalog::TypeKind::Domain(_));
             let is_simple = matches!(operand.kind, ExprKind::Param(_) | ExprKind::Const(_));
             (is_bare && is_same && is_simple)
                 .then(|| plain(cx, class, operand, slots))
@@ -117,6 +120,12 @@ pub(super) fn plain(
         }
         _ => None,
     }
+}
+
+/// Whether a cast to the one type gives what an assignment to the other does.
+fn keeps(cast: Class, key: Class) -> bool {
+    let is_rounded = key.key.class == pg::KeyClass::Float && cast.key.width != key.key.width;
+    cast.is_same(key) && !is_rounded
 }
 
 fn literal(constant: &ast::Const, slots: &Slots) -> Option<KeySource> {
