@@ -377,10 +377,11 @@ impl Transaction {
         &mut self,
         environment: &Environment,
     ) -> Result<Vec<Diagnostic>, ExecuteError> {
-        self.block = None;
-        for participant in self.participants.iter_mut().filter(|held| held.in_block) {
-            participant.settle_ahead().await?;
+        if let Err(error) = self.settle_block().await {
+            self.rollback().await;
+            return Err(error);
         }
+        self.block = None;
         // A cancel that comes now would leave a part of the commit undone.
         self.running.retain([]).await;
         let mut enlisted: Vec<_> = self
@@ -410,6 +411,14 @@ impl Transaction {
             .collect();
         self.running.retain(held).await;
         Ok(committed?)
+    }
+
+    /// Reads what is still to be answered by the shards in the block.
+    async fn settle_block(&mut self) -> Result<(), ExecuteError> {
+        for participant in self.participants.iter_mut().filter(|held| held.in_block) {
+            participant.settle_ahead().await?;
+        }
+        Ok(())
     }
 
     /// Ends the open block without its changes.
