@@ -6,8 +6,48 @@ use topology::{ShardId, Topology};
 use crate::copy::{CopyIn, CopySource, CopyValue};
 use crate::plan::{
     Aggregate, AggregateColumn, Bound, Compute, Effect, KeySource, KeyTerm, Merge, MergeKey, Part,
-    Plan, Route, RowWindow, Target, Text, Tier,
+    Plan, Route, RowWindow, Target, Text, Tier, Values,
 };
+
+/// The lines of a plan for one text, whose literals are shown where the plan finds its keys in them.
+#[must_use]
+pub fn explain_for(plan: &Plan, topology: &Topology, values: &dyn Values) -> Vec<String> {
+    let mut shown = plan.clone();
+    let routes: &mut dyn Iterator<Item = &mut Route> = match (&mut shown.target, &mut shown.text) {
+        (Target::One { routes, .. }, _) => &mut routes.iter_mut(),
+        (Target::Keys { routes, .. }, _) => &mut routes.iter_mut(),
+        (_, Text::Rows { rows, .. }) => &mut rows.iter_mut().map(|row| &mut row.route),
+        _ => return explain(plan, topology),
+    };
+    for route in routes {
+        let Route::Key { terms, .. } = route else {
+            continue;
+        };
+        for term in terms {
+            spell(&mut term.source, values);
+        }
+    }
+    explain(&shown, topology)
+}
+
+/// Puts a literal in the place of its slot.
+fn spell(source: &mut KeySource, values: &dyn Values) {
+    let KeySource::Literal {
+        slot,
+        negated,
+        quoted,
+    } = *source
+    else {
+        return;
+    };
+    if let Some(text) = values.literal(slot) {
+        let sign = if negated { "-" } else { "" };
+        *source = KeySource::Text {
+            text: format!("{sign}{text}"),
+            quoted,
+        };
+    }
+}
 
 /// The lines of a plan.
 #[must_use]

@@ -38,7 +38,7 @@ pub use error::PlanError;
 pub use evaluate::{
     Ask, EvaluateError, Evaluated, ShardList, evaluate, evaluate_rows, shard_of_row,
 };
-pub use explain::explain;
+pub use explain::{explain, explain_for};
 pub use plan::{
     Aggregate, AggregateColumn, ArrayRoute, Bound, Compute, Effect, Facts, Fixed, KeySource,
     KeyTerm, Merge, MergeKey, ParamValue, Part, Plan, Planned, Route, Row, RowWindow, Target, Text,

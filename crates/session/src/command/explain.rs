@@ -1,6 +1,6 @@
 //! `EXPLAIN`: the distributed plan, then each shard's.
 
-use execute::{ExecuteError, Ran, Request, Snapshot};
+use execute::{ExecuteError, Known, Ran, Request, Snapshot};
 use sql::ast::Explain;
 
 use crate::session::Session;
@@ -28,11 +28,16 @@ impl Session {
             lifted: Some(&lifted),
             ..*request
         };
+        let known = Known {
+            request: &inner,
+            computed: &[],
+            asked: &[],
+        };
         let is_run = explain.options.iter().any(|(name, value)| {
             let is_off = matches!(value.as_deref(), Some("false" | "off" | "0"));
             name == "analyze" && !is_off
         });
-        let header = plan::explain(&planned.plan, &snapshot.topology);
+        let header = plan::explain_for(&planned.plan, &snapshot.topology, &known);
         let mut workbench = self.executor(snapshot);
         workbench
             .lend()
