@@ -146,6 +146,36 @@ impl Pipeline {
         Ok(Flow::Went)
     }
 
+    /// Describes a cursor that SQL has opened on `shard`; the answer is passed on.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    ///
+    /// # Cancel safety
+    /// Not cancel safe.
+    pub async fn describe_portal(
+        &mut self,
+        hands: &mut Hands<'_>,
+        shard: ShardId,
+        portal: &str,
+    ) -> Result<Flow, ExecuteError> {
+        let flow = self.activate(hands, shard).await?;
+        if flow != Flow::Went {
+            return Ok(flow);
+        }
+        if let Some(participant) = hands.transaction.participant(shard) {
+            let output = participant.backend().connection.output();
+            let target = wire::frontend::Target::Portal;
+            wire::frontend::Message::Describe {
+                target,
+                name: portal,
+            }
+            .encode(output);
+            self.script.push_back(Expect::Pass);
+        }
+        Ok(Flow::Went)
+    }
+
     /// Closes a portal that was bound on `shard`; the answer is passed on.
     ///
     /// # Errors

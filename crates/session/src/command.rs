@@ -42,8 +42,8 @@ impl Session {
             Body::Declare { name, hold, .. } => {
                 self.declare((name, *hold), body, request, snapshot).await
             }
-            Body::Fetch { cursor, .. } => self.on_cursor(Some(cursor), request, snapshot).await,
-            Body::Close(cursor) => self.on_cursor(cursor.as_deref(), request, snapshot).await,
+            Body::Fetch { cursor, .. } => self.on_cursor((Some(cursor), body), request, snapshot).await,
+            Body::Close(cursor) => self.on_cursor((cursor.as_deref(), body), request, snapshot).await,
             Body::Notification(notification) => {
                 self.notification(notification, request, snapshot).await
             }
@@ -134,7 +134,7 @@ impl Session {
 
     async fn on_cursor(
         &mut self,
-        name: Option<&str>,
+        (name, body): (Option<&str>, &Body),
         request: &Request<'_>,
         snapshot: &Snapshot,
     ) -> Result<Ran, ExecuteError> {
@@ -147,14 +147,27 @@ impl Session {
             }
             return Ok(self.done("CLOSE CURSOR ALL"));
         };
-        let shard = self
-            .cursors
-            .get(name)
-            .map_or(authority, |cursor| cursor.shard);
-        self.executor(snapshot)
+        let shard = match (self.cursors.get(name), self.portals.get(name)) {
+            (Some(cursor), _) => cursor.shard,
+            // What the extended protocol has bound is a cursor to SQL, too.
+            (None, Some(portal)) => portal.shard.ok_or_else(crate::extended::portal_cut)?,
+            (None, None) => authority,
+        };
+        let is_close = matches!(body, Body::Close(_));
+        let ran = self
+            .executor(snapshot)
             .lend()
             .pass(shard, request, Effect::Read, Facts::default())
-            .await
+            .await?;
+        if is_close && ran != Ran::Failed {
+            self.cursors.remove(name);
+            let is_held = |cursor: &Cursor| cursor.is_held && cursor.shard == shard;
+            let is_pinned = self.cursors.values().any(is_held);
+            if let Some(participant) = self.transaction.participant(shard) {
+                participant.pins.held_cursor &= is_pinned;
+            }
+        }
+        Ok(ran)
     }
 
     async fn notification(

@@ -55,7 +55,7 @@ impl Session {
             Message::Describe {
                 target: What::Portal,
                 name,
-            } => self.describe_portal(name),
+            } => self.describe_portal(name).await,
             Message::Execute { portal, rows_max } => self.execute(portal, *rows_max).await,
             Message::Close { target, name } => self.close(*target, name).await,
             Message::Flush => self.flush().await,
@@ -218,9 +218,15 @@ impl Session {
         Ok(Flow::Went)
     }
 
-    fn describe_portal(&mut self, name: &str) -> Result<Flow, ExecuteError> {
+    async fn describe_portal(&mut self, name: &str) -> Result<Flow, ExecuteError> {
         let Some(portal) = self.portals.get(name).cloned() else {
-            return Err(no_portal(name).into());
+            let shard = self.cursor_shard(name)?;
+            let mut pipeline = std::mem::take(&mut self.pipeline);
+            let flow = pipeline
+                .describe_portal(&mut self.hands(), shard, name)
+                .await;
+            self.pipeline = pipeline;
+            return flow;
         };
         let Self {
             pipeline, client, ..
@@ -236,10 +242,12 @@ impl Session {
     }
 
     async fn execute(&mut self, name: &str, rows_max: i32) -> Result<Flow, ExecuteError> {
-        let Some(portal) = self.portals.get(name).cloned() else {
-            return Err(no_portal(name).into());
+        let portal = self.portals.get(name).cloned();
+        let shard = match &portal {
+            Some(portal) => portal.shard,
+            None => Some(self.cursor_shard(name)?),
         };
-        if let Some(shard) = portal.shard {
+        if let Some(shard) = shard {
             let mut pipeline = std::mem::take(&mut self.pipeline);
             let mut hands = self.hands();
             let mut flow = pipeline.execute(&mut hands, shard, name, rows_max).await;
@@ -255,6 +263,9 @@ impl Session {
             self.pipeline = pipeline;
             return flow;
         }
+        let Some(portal) = portal else {
+            return Err(no_portal(name).into());
+        };
         let flow = self.step_aside().await?;
         if flow != Flow::Went {
             return Ok(flow);
@@ -330,10 +341,11 @@ impl Session {
                 self.prepared.remove(name);
             }
             What::Portal => {
-                if let Some(Portal {
-                    shard: Some(shard), ..
-                }) = self.portals.remove(name)
-                {
+                let shard = match self.portals.remove(name) {
+                    Some(portal) => portal.shard,
+                    None => self.cursors.remove(name).map(|cursor| cursor.shard),
+                };
+                if let Some(shard) = shard {
                     let mut pipeline = std::mem::take(&mut self.pipeline);
                     let flow = pipeline.close_portal(&mut self.hands(), shard, name).await;
                     self.pipeline = pipeline;
@@ -343,6 +355,12 @@ impl Session {
         }
         self.say(&wire::backend::Message::CloseComplete);
         Ok(Flow::Went)
+    }
+
+    /// The shard of an SQL cursor: to PostgreSQL it is a portal as any other.
+    fn cursor_shard(&self, name: &str) -> Result<topology::ShardId, Diagnostic> {
+        let cursor = self.cursors.get(name).ok_or_else(|| no_portal(name))?;
+        Ok(cursor.shard)
     }
 
     async fn flush(&mut self) -> Result<Flow, ExecuteError> {
@@ -359,9 +377,12 @@ impl Session {
         let mut pipeline = std::mem::take(&mut self.pipeline);
         let flow = pipeline.sync(&mut self.hands()).await;
         self.pipeline = pipeline;
-        self.is_skipping = false;
+        let is_failed = std::mem::take(&mut self.is_skipping) || !matches!(flow, Ok(Flow::Went));
         if let Err(error) = flow {
             self.failed(error).await?;
+        }
+        if is_failed && self.transaction.block().is_none() {
+            self.undo_settings();
         }
         self.ready().await
     }
@@ -417,7 +438,7 @@ impl Session {
     }
 }
 
-fn portal_cut() -> Diagnostic {
+pub(crate) fn portal_cut() -> Diagnostic {
     let what = "fetching on from a portal over several shards is not supported";
     let hint = "Execute without a row limit (fetch size 0), or name the shard key.";
     crate::command::refusal("portal-over-shards", what, hint)

@@ -256,10 +256,11 @@ impl Session {
     async fn block_ended(&mut self, is_committed: bool) {
         if is_committed {
             self.settings.commit();
+            self.meaning.update(&self.settings);
+            self.is_report_due = true;
         } else {
-            self.settings.rollback();
+            self.undo_settings();
         }
-        self.meaning.update(&self.settings);
         self.own_catalog = None;
         self.is_catalog_stale = false;
         self.portals.clear();
@@ -278,6 +279,13 @@ impl Session {
             }
         }
         self.transaction.release().await;
+    }
+
+    /// The settings that the transaction has changed are as they were before it.
+    pub(crate) fn undo_settings(&mut self) {
+        self.settings.rollback();
+        self.meaning.update(&self.settings);
+        self.is_report_due = true;
     }
 
     /// Everything that the session holds goes back, at its end.

@@ -44,6 +44,10 @@ pub(crate) struct Session {
     pub(crate) is_catalog_stale: bool,
     /// `ParameterStatus` values that the client has been told.
     pub(crate) reported: HashMap<String, String>,
+    /// What it was told at its start.
+    pub(crate) reported_first: Arc<HashMap<String, String>>,
+    /// Settings may have gone back to what they were before.
+    pub(crate) is_report_due: bool,
     pub(crate) noticed: Noticed,
     pub(crate) lifted: sql::Lifted,
     pub(crate) registration: Registration,
@@ -201,8 +205,12 @@ impl Session {
         if self.transaction.block().is_none() {
             self.portals.clear();
             self.transaction.release().await;
+            if self.settings.is_open() {
+                self.settings.commit();
+            }
         }
         self.note_parameters();
+        self.report_undone();
         let status = wire::backend::TransactionStatus::from_code(self.transaction.status());
         let status = status.unwrap_or_default();
         wire::backend::Message::ReadyForQuery(status).encode(self.client.output());
@@ -214,6 +222,25 @@ impl Session {
         for (name, value) in self.noticed.parameters.drain(..) {
             self.reported.insert(name, value);
         }
+    }
+
+    /// Tells the client of parameters that went back to what they were, with the transaction that set them.
+    fn report_undone(&mut self) {
+        if !std::mem::take(&mut self.is_report_due) {
+            return;
+        }
+        // What the role implies is not told by the settings.
+        let has_role = ["role", "session_authorization"]
+            .iter()
+            .any(|name| self.settings.effective(name).is_some());
+        let now = |(name, first): (&String, &String)| {
+            let value = self.settings.effective(&name.to_ascii_lowercase());
+            let is_implied = has_role && (name == "is_superuser" || name == "session_authorization");
+            let value = value.unwrap_or(first).to_owned();
+            (!is_implied).then(|| (name.clone(), value))
+        };
+        let values: Vec<_> = self.reported_first.iter().filter_map(now).collect();
+        self.report_parameters(&values);
     }
 
     /// Tells the client of every reported parameter that differs from what it was told.

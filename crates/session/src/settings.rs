@@ -79,13 +79,12 @@ impl Settings {
 
     /// Notes an accepted `SET` (or `set_config`).
     pub(crate) fn set(&mut self, name: &str, value: &str, is_local: bool) {
+        self.begin();
         if name.contains('.') {
             self.custom.insert(name.to_ascii_lowercase());
         }
         if is_local {
-            if !self.saved.is_empty() {
-                self.current.local = self.current.local.with(name, value);
-            }
+            self.current.local = self.current.local.with(name, value);
             return;
         }
         self.current.session = self.current.session.with(name, value);
@@ -94,6 +93,7 @@ impl Settings {
 
     /// Notes `RESET name`: back to the value at start, or to the server's own.
     pub(crate) fn reset(&mut self, name: &str) {
+        self.begin();
         let lower = name.to_ascii_lowercase();
         self.current.session = match self.startup.value(&lower) {
             Some(value) => self.current.session.with(name, value),
@@ -105,6 +105,7 @@ impl Settings {
 
     /// Notes `RESET ALL`. PostgreSQL leaves `role` and `session_authorization` alone.
     pub(crate) fn reset_all(&mut self) {
+        self.begin();
         let mut fresh = self.startup.clone();
         for kept in ["role", "session_authorization"] {
             if let Some(value) = self.current.session.value(kept) {
@@ -133,13 +134,19 @@ impl Settings {
         self.current.session = session.without("role").without("session_authorization");
     }
 
-    /// A transaction block begins.
+    /// A transaction begins, if none is open: a block of the client's, or a request that changes a setting.
     pub(crate) fn begin(&mut self) {
-        self.saved.clear();
-        self.saved.push(Saved {
-            savepoint: None,
-            layer: self.current.clone(),
-        });
+        if self.saved.is_empty() {
+            self.saved.push(Saved {
+                savepoint: None,
+                layer: self.current.clone(),
+            });
+        }
+    }
+
+    /// Changes have not been committed or rolled back yet.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.saved.is_empty()
     }
 
     /// A savepoint is set.
@@ -206,6 +213,17 @@ mod tests {
         assert_eq!(settings.effective("timezone"), Some("Asia/Tokyo"));
         settings.rollback();
         assert_eq!(settings.effective("timezone"), Some("UTC"));
+    }
+
+    #[test]
+    fn a_request_that_fails_undoes_its_set() {
+        let mut settings = settings();
+        settings.set("timezone", "Asia/Tokyo", false);
+        settings.commit();
+        settings.set("timezone", "Europe/Rome", false);
+        settings.rollback();
+        assert_eq!(settings.effective("timezone"), Some("Asia/Tokyo"));
+        assert!(!settings.is_open());
     }
 
     #[test]

@@ -129,13 +129,15 @@ impl Session {
         statement: Option<&sql::ast::Statement>,
         snapshot: &Snapshot,
     ) -> topology::ShardId {
-        let cursor = match statement.map(|statement| &statement.body) {
-            Some(Body::Fetch { cursor, .. }) => self.cursors.get(cursor),
+        let shard = match statement.map(|statement| &statement.body) {
+            Some(Body::Fetch { cursor, .. }) => {
+                let cursors = self.cursors.get(cursor).map(|cursor| cursor.shard);
+                let portal = || self.portals.get(cursor).and_then(|portal| portal.shard);
+                cursors.or_else(portal)
+            }
             _ => None,
         };
-        cursor.map_or(snapshot.topology.authoritative_shard(), |cursor| {
-            cursor.shard
-        })
+        shard.unwrap_or(snapshot.topology.authoritative_shard())
     }
 
     /// What the session's own commands take and give; `None` for those that a shard has to be asked about.

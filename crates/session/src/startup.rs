@@ -181,6 +181,10 @@ fn start_settings(start: &SessionStart) -> Result<Vec<(String, String)>, Diagnos
             settings.push((name.to_ascii_lowercase(), value.clone()));
         }
     }
+    // A client without a name sees none, and not the router's own on its backends.
+    if !settings.iter().any(|(name, _)| name == "application_name") {
+        settings.push(("application_name".to_owned(), String::new()));
+    }
     for (name, value) in &settings {
         if name == "client_encoding" && !is_utf8(value) {
             let message = format!("client encoding {value} is not supported");
@@ -326,7 +330,9 @@ impl Begun {
             is_skipping: false,
             own_catalog: None,
             is_catalog_stale: false,
+            reported_first: Arc::new(self.reported.clone()),
             reported: self.reported,
+            is_report_due: false,
             noticed: execute::pump::Noticed::default(),
             lifted: sql::Lifted::new(),
             registration,

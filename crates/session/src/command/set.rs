@@ -41,7 +41,7 @@ impl Session {
                 local,
             } => {
                 check_own(name, values)?;
-                if *local && !self.is_in_explicit_block() {
+                if *local && self.transaction.block().is_none() {
                     self.warn_outside_block("SET LOCAL");
                     return Ok(self.done("SET"));
                 }

@@ -51,15 +51,12 @@ impl Session {
     }
 
     fn open_block(&mut self, modes: Modes) {
-        let is_new = self.transaction.block().is_none();
         self.transaction.begin(Kind::Explicit, modes);
-        if is_new {
-            self.settings.begin();
-        }
+        self.settings.begin();
     }
 
     async fn commit(&mut self, chain: bool) -> Result<Ran, ExecuteError> {
-        let modes = self.end_of_block(chain)?;
+        let modes = self.end_of_block("COMMIT", chain)?;
         let is_failed = self
             .transaction
             .block()
@@ -76,7 +73,7 @@ impl Session {
     }
 
     async fn rollback(&mut self, chain: bool) -> Result<Ran, ExecuteError> {
-        let modes = self.end_of_block(chain)?;
+        let modes = self.end_of_block("ROLLBACK", chain)?;
         if self.transaction.block().is_some() {
             self.rollback_block().await;
         }
@@ -87,7 +84,7 @@ impl Session {
     }
 
     /// The modes of the block that is about to end; a warning (with `AND CHAIN` an error) when the client has opened none.
-    fn end_of_block(&mut self, chain: bool) -> Result<Modes, Diagnostic> {
+    fn end_of_block(&mut self, command: &str, chain: bool) -> Result<Modes, Diagnostic> {
         if self.is_in_explicit_block() {
             return Ok(self
                 .transaction
@@ -97,7 +94,7 @@ impl Session {
         }
         let code = SqlState::NO_ACTIVE_SQL_TRANSACTION;
         if chain {
-            let message = "COMMIT AND CHAIN can only be used in transaction blocks";
+            let message = format!("{command} AND CHAIN can only be used in transaction blocks");
             return Err(Diagnostic::error(code, message));
         }
         self.say_notices(&[Diagnostic::warning(
@@ -140,6 +137,7 @@ impl Session {
         }
         self.settings.rollback_to(name);
         self.meaning.update(&self.settings);
+        self.is_report_due = true;
         self.is_catalog_stale |= self.own_catalog.is_some();
         Ok(self.done("ROLLBACK"))
     }
