@@ -27,8 +27,10 @@ impl Slots {
 
     /// The slot of a literal's token.
     pub(crate) fn of(&self, token: Span) -> Option<u32> {
-        let at = self.spans.iter().position(|span| *span == token)?;
-        u32::try_from(at).ok()
+        // Slots are in the text's order; a statement may have a hundred thousand of them.
+        let at = self.spans.partition_point(|span| span.start < token.start);
+        let is_it = self.spans.get(at) == Some(&token);
+        u32::try_from(at).ok().filter(|_| is_it)
     }
 
     /// Where a literal's value is found when the statement runs; `None` for NULL and for truth values.

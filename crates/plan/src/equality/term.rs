@@ -89,7 +89,14 @@ impl Analysis<'_> {
                 let [name] = call.name.parts.as_slice() else {
                     return self.qualified(call, scope, over);
                 };
-                let function = Function::called(name, call.arguments.len()).filter(|_| plain)?;
+                // A function of the user's may go by a built-in one's name, and come first on the path.
+                let found = self
+                    .context
+                    .catalog
+                    .functions_named(&call.name.parts, self.context.search_path);
+                let is_builtin = found.iter().all(|function| function.is_builtin);
+                let function =
+                    Function::called(name, call.arguments.len()).filter(|_| plain && is_builtin)?;
                 let arguments = call.arguments.iter().map(inner).collect::<Option<_>>()?;
                 Some(KeyExpression::Call {
                     function,

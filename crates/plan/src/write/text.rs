@@ -5,7 +5,7 @@ use sql::ast::{Span, Target};
 use crate::plan::Part;
 use crate::{Context, label};
 
-/// Replacements in one text.
+/// Replacements in one text, in its order: a statement may have as many as it has rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edits {
     edits: Vec<(Span, Vec<Part>)>,
@@ -16,7 +16,11 @@ pub(super) struct Edits {
 impl Edits {
     /// Replaces a span; spans never overlap.
     pub(super) fn replace(&mut self, span: Span, parts: Vec<Part>) {
-        self.edits.push((span, parts));
+        let place = (span.start, span.end);
+        let at = self
+            .edits
+            .partition_point(|(other, _)| (other.start, other.end) <= place);
+        self.edits.insert(at, (span, parts));
     }
 
     /// Keeps the names of result columns in which something is replaced.
@@ -24,7 +28,7 @@ impl Edits {
         let replaced: Vec<Span> = self.edits.iter().map(|(span, _)| *span).collect();
         for (at, label) in label::labels(cx, text, targets, &replaced) {
             let place = Span { start: at, end: at };
-            self.edits.push((place, vec![Part::Sql(label)]));
+            self.replace(place, vec![Part::Sql(label)]);
         }
     }
 
@@ -35,12 +39,13 @@ impl Edits {
 
     /// The text between two places.
     pub(super) fn cut(&self, text: &str, within: Span) -> Vec<Part> {
-        let mut edits: Vec<&(Span, Vec<Part>)> = self
+        let first = self
             .edits
+            .partition_point(|(span, _)| span.start < within.start);
+        let edits = self.edits[first..]
             .iter()
-            .filter(|(span, _)| within.start <= span.start && span.end <= within.end)
-            .collect();
-        edits.sort_by_key(|(span, _)| (span.start, span.end));
+            .take_while(|(span, _)| span.start <= within.end)
+            .filter(|(span, _)| span.end <= within.end);
         let mut parts = Vec::new();
         let mut from = within.start;
         for (span, replacement) in edits {
