@@ -38,8 +38,28 @@ pub(super) struct Splitter {
     is_quoted: bool,
     /// At `seen`: the byte before was a backslash (text) or the escape (CSV) that takes the next as it is.
     is_escaped: bool,
+    /// How lines end: as the first one does.
+    line_end: Option<LineEnd>,
     /// The end marker has come: what follows is ignored.
     is_over: bool,
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineEnd {
+    Feed,
+    Return,
+    ReturnFeed,
+}
+
+/// A place in a line that tells more than the bytes before it.
+enum Place {
+    /// The line goes up to here, its end included.
+    End(usize),
+    /// The end marker stands here, after the data of a last row.
+    Marker(usize),
+    /// It depends on bytes that have not come.
+    Unknown,
 }
 
 impl Splitter {
@@ -52,13 +72,14 @@ impl Splitter {
             seen: 0,
             is_quoted: false,
             is_escaped: false,
+            line_end: None,
             is_over: false,
         }
     }
 
     /// Takes more data.
     pub(super) fn feed(&mut self, data: Bytes) {
-        if self.is_over {
+        if self.is_over && self.format != CopyFormat::Binary {
             return;
         }
         if self.buffer.is_empty() {
@@ -71,21 +92,31 @@ impl Splitter {
     /// The next whole record; at the end of the data (`is_last`) also one without a line end.
     pub(super) fn next(&mut self, is_last: bool) -> Result<Option<Record>, Diagnostic> {
         if self.is_over {
-            return Ok(None);
+            // PostgreSQL passes over what follows the marker of lines, not of binary rows.
+            return match self.format {
+                CopyFormat::Binary if !self.buffer.is_empty() => {
+                    Err(malformed("received copy data after EOF marker"))
+                }
+                _ => Ok(None),
+            };
         }
-        let length = match self.format {
-            CopyFormat::Binary => self.binary_length()?,
-            CopyFormat::Text { .. } => self.text_length(),
-            CopyFormat::Csv { quote, escape, .. } => self.csv_length(quote, escape),
+        let place = match self.format {
+            CopyFormat::Binary => self.binary_length()?.map_or(Place::Unknown, Place::End),
+            CopyFormat::Text { .. } => self.text_length()?,
+            CopyFormat::Csv { quote, escape, .. } => self.csv_length(quote, escape)?,
         };
-        let length = match length {
-            None if is_last && !self.buffer.is_empty() && self.format != CopyFormat::Binary => {
-                Some(self.buffer.len())
+        let length = match place {
+            Place::End(length) => length,
+            Place::Marker(length) => {
+                self.is_over = true;
+                self.buffer.truncate(length);
+                length
             }
-            other => other,
-        };
-        let Some(length) = length else {
-            return self.unfinished();
+            Place::Unknown if is_last => match self.rest()? {
+                0 => return Ok(None),
+                length => length,
+            },
+            Place::Unknown => return self.unfinished(),
         };
         (self.seen, self.is_quoted, self.is_escaped) = (0, false, false);
         let record = self.buffer.split_to(length).freeze();
@@ -94,8 +125,7 @@ impl Splitter {
         }
         if self.is_end(&record) {
             self.is_over = true;
-            self.buffer.clear();
-            return Ok(None);
+            return self.next(is_last);
         }
         Ok(Some(Record::Row(self.ended(record))))
     }
@@ -132,29 +162,51 @@ impl Splitter {
         }
     }
 
-    fn text_length(&mut self) -> Option<usize> {
+    /// How long a last record without an end is.
+    fn rest(&self) -> Result<usize, Diagnostic> {
+        // PostgreSQL takes half a count of fields for the end, but not half a row.
+        match self.format {
+            CopyFormat::Binary if self.buffer.len() >= 2 && !self.needs_header => {
+                Err(malformed("unexpected EOF in COPY data"))
+            }
+            CopyFormat::Binary => Ok(0),
+            CopyFormat::Text { .. } | CopyFormat::Csv { .. } => Ok(self.buffer.len()),
+        }
+    }
+
+    fn text_length(&mut self) -> Result<Place, Diagnostic> {
         while let Some(&byte) = self.buffer.get(self.seen) {
             self.seen += 1;
             match byte {
+                b'.' if self.is_escaped => match self.marker()? {
+                    Some(place) => return Ok(place),
+                    None => self.is_escaped = false,
+                },
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' => self.is_escaped = true,
-                b'\n' => return Some(self.seen),
-                b'\r' => match self.buffer.get(self.seen) {
-                    // The line feed may still be on its way.
-                    None => {
-                        self.seen -= 1;
-                        return None;
-                    }
-                    Some(b'\n') => {}
-                    Some(_) => return Some(self.seen),
-                },
+                b'\n' | b'\r' => return self.line_end(byte, "literal"),
                 _ => {}
             }
         }
-        None
+        Ok(Place::Unknown)
     }
 
-    fn csv_length(&mut self, quote: u8, escape: u8) -> Option<usize> {
+    /// What `\.` before `seen` is: the end of the data, after what stands before it on its line.
+    fn marker(&mut self) -> Result<Option<Place>, Diagnostic> {
+        let start = self.seen - 2;
+        match self.buffer.get(self.seen) {
+            // Where a line end follows, the line itself is found to be the marker.
+            Some(b'\n' | b'\r') if start == 0 => Ok(None),
+            Some(b'\n' | b'\r') => Ok(Some(Place::Marker(start))),
+            Some(_) => Err(malformed("end-of-copy marker corrupt")),
+            None => {
+                self.seen -= 1;
+                Ok(Some(Place::Unknown))
+            }
+        }
+    }
+
+    fn csv_length(&mut self, quote: u8, escape: u8) -> Result<Place, Diagnostic> {
         while let Some(&byte) = self.buffer.get(self.seen) {
             self.seen += 1;
             if self.is_escaped {
@@ -166,20 +218,41 @@ impl Splitter {
             } else if byte == quote {
                 // A doubled quote ends and begins again, which comes to the same.
                 self.is_quoted = !self.is_quoted;
-            } else if byte == b'\n' && !self.is_quoted {
-                return Some(self.seen);
-            } else if byte == b'\r' && !self.is_quoted {
-                match self.buffer.get(self.seen) {
-                    None => {
-                        self.seen -= 1;
-                        return None;
-                    }
-                    Some(b'\n') => {}
-                    Some(_) => return Some(self.seen),
-                }
+            } else if matches!(byte, b'\n' | b'\r') && !self.is_quoted {
+                return self.line_end(byte, "unquoted");
             }
         }
-        None
+        Ok(Place::Unknown)
+    }
+
+    /// Where the line ends whose end begins with this byte, which is the last that was seen. Each shard sees some of
+    /// the lines only, so that lines that end differently are found here or nowhere.
+    fn line_end(&mut self, byte: u8, how: &str) -> Result<Place, Diagnostic> {
+        let found = match (byte, self.buffer.get(self.seen)) {
+            (b'\n', _) => LineEnd::Feed,
+            // The line feed may still be on its way.
+            (_, None) => {
+                self.seen -= 1;
+                return Ok(Place::Unknown);
+            }
+            (_, Some(b'\n')) => LineEnd::ReturnFeed,
+            (_, Some(_)) => LineEnd::Return,
+        };
+        let wanted = *self.line_end.get_or_insert(found);
+        let (is_right, length) = match found {
+            // Lines that end with a return alone may be empty.
+            LineEnd::ReturnFeed if wanted == LineEnd::Return => (true, self.seen),
+            LineEnd::ReturnFeed => (wanted == found, self.seen + 1),
+            LineEnd::Feed | LineEnd::Return => (wanted == found, self.seen),
+        };
+        if is_right {
+            return Ok(Place::End(length));
+        }
+        let what = match found {
+            LineEnd::Feed => "newline",
+            LineEnd::Return | LineEnd::ReturnFeed => "carriage return",
+        };
+        Err(malformed(&format!("{how} {what} found in data")))
     }
 
     fn binary_length(&self) -> Result<Option<usize>, Diagnostic> {
@@ -201,13 +274,16 @@ impl Splitter {
             };
             let length = length.get_i32();
             if length < -1 {
-                let message = "invalid field size";
-                return Err(Diagnostic::error(SqlState::BAD_COPY_FILE_FORMAT, message));
+                return Err(malformed("invalid field size"));
             }
             at += 4 + usize::try_from(length).unwrap_or(0);
         }
         Ok((self.buffer.len() >= at).then_some(at))
     }
+}
+
+fn malformed(message: &str) -> Diagnostic {
+    Diagnostic::error(SqlState::BAD_COPY_FILE_FORMAT, message)
 }
 
 #[cfg(test)]
@@ -258,6 +334,66 @@ mod tests {
             let first_is_prelude = matches!(records.first(), Some(Record::Prelude(_)));
             assert_eq!(first_is_prelude, has_header || format == CopyFormat::Binary);
         }
+    }
+
+    /// The message with which data is refused, in pieces of every size.
+    fn refuses(format: CopyFormat, data: &[u8], expected: &str) {
+        for size in 1..=data.len() {
+            let mut splitter = Splitter::new(format, false);
+            let mut found = None;
+            let last = std::iter::once(([].as_slice(), true));
+            for (piece, is_last) in data.chunks(size).map(|piece| (piece, false)).chain(last) {
+                splitter.feed(Bytes::copy_from_slice(piece));
+                let error = loop {
+                    match splitter.next(is_last) {
+                        Ok(Some(_)) => {}
+                        Ok(None) => break None,
+                        Err(error) => break Some(error.message),
+                    }
+                };
+                found = found.or(error);
+            }
+            assert_eq!(found.as_deref(), Some(expected), "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn all_lines_end_alike() {
+        refuses(text(), b"1\ta\r2\tb\n", "literal newline found in data");
+        refuses(text(), b"1\n2\r\n", "literal carriage return found in data");
+        refuses(text(), b"1\r\n2\n", "literal newline found in data");
+        refuses(
+            text(),
+            b"1\r\n2\rx\r\n",
+            "literal carriage return found in data",
+        );
+        let csv = format_of("csv");
+        refuses(
+            csv,
+            b"1\n\"\r\"\r\n",
+            "unquoted carriage return found in data",
+        );
+    }
+
+    #[test]
+    fn a_marker_behind_data_ends_it() {
+        check(text(), false, b"1\n2\\.\n3\n", &[b"1\n", b"2\n"]);
+        check(text(), false, b"1\\\\.\n3\n", &[b"1\\\\.\n", b"3\n"]);
+        refuses(text(), b"1\n2\\.x\n", "end-of-copy marker corrupt");
+        refuses(text(), b"\\.x\n", "end-of-copy marker corrupt");
+    }
+
+    #[test]
+    fn half_a_binary_row_is_no_end() {
+        let header = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+        let with = |tail: &[u8]| [header.as_slice(), tail].concat();
+        let cut = "unexpected EOF in COPY data";
+        refuses(CopyFormat::Binary, &with(b"\0\x01\0\0\0\x05ab"), cut);
+        refuses(CopyFormat::Binary, &with(b"\0\x01\x7f\xff\xff\xffab"), cut);
+        refuses(CopyFormat::Binary, &with(b"\0\x01"), cut);
+        check(CopyFormat::Binary, false, &with(b"\0"), &[header]);
+        let more = "received copy data after EOF marker";
+        refuses(CopyFormat::Binary, &with(b"\xff\xff\0"), more);
     }
 
     #[test]
