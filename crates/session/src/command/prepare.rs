@@ -87,7 +87,8 @@ impl Session {
         }
         let values = arguments
             .iter()
-            .map(|argument| value_of(argument, request))
+            .zip(&prepared.description.parameters)
+            .map(|(argument, expected)| value_of(argument, *expected, request))
             .collect::<Result<Vec<_>, Diagnostic>>()?;
         let parameters: Vec<_> = values
             .iter()
@@ -140,8 +141,12 @@ impl Session {
     }
 }
 
-/// The text of an argument of `EXECUTE`.
-fn value_of(argument: &Expr, request: &Request<'_>) -> Result<Option<String>, Diagnostic> {
+/// The text of an argument of `EXECUTE` for a parameter of this type.
+fn value_of(
+    argument: &Expr,
+    expected: Oid,
+    request: &Request<'_>,
+) -> Result<Option<String>, Diagnostic> {
     let refused = || {
         let what = "an EXECUTE whose argument is an expression is not supported";
         refusal(
@@ -151,6 +156,7 @@ fn value_of(argument: &Expr, request: &Request<'_>) -> Result<Option<String>, Di
         )
     };
     match &argument.kind {
+        ExprKind::Const(constant) if !is_spelled_alike(&constant.value, expected) => Err(refused()),
         ExprKind::Const(constant) => Ok(match &constant.value {
             ConstValue::Null => None,
             ConstValue::Bool(value) => Some(value.to_string()),
@@ -169,6 +175,27 @@ fn value_of(argument: &Expr, request: &Request<'_>) -> Result<Option<String>, Di
             }
         }
         _ => Err(refused()),
+    }
+}
+
+/// Whether assigning the constant to the type gives what the type reads from the constant's text.
+/// `1` is no interval and no boolean, and `3.7` becomes the integer 4.
+fn is_spelled_alike(value: &ConstValue, expected: Oid) -> bool {
+    use pg::oid;
+    let is_text = matches!(expected, oid::TEXT | oid::VARCHAR);
+    let is_integer = matches!(expected, oid::INT2 | oid::INT4 | oid::INT8);
+    let has_fraction = matches!(expected, oid::NUMERIC | oid::FLOAT4 | oid::FLOAT8);
+    match value {
+        ConstValue::Null | ConstValue::String(_) => true,
+        ConstValue::Bool(_) => is_text || expected == oid::BOOL,
+        ConstValue::Integer(_) => is_text || is_integer || has_fraction,
+        ConstValue::Number(text) => {
+            let is_whole = text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-');
+            has_fraction || (is_whole && (is_text || is_integer))
+        }
+        ConstValue::Bits(_) => false,
     }
 }
 
