@@ -17,6 +17,7 @@ pub mod contest;
 pub mod corpus;
 mod direct;
 pub mod error;
+pub mod fixture;
 pub mod report;
 pub mod run;
 pub mod script;

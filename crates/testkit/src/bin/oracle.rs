@@ -10,6 +10,7 @@ use testkit::oracle::case::Case;
 use testkit::oracle::contest::Contest;
 use testkit::oracle::corpus;
 use testkit::oracle::error::OracleError;
+use testkit::oracle::fixture::Fixture;
 use testkit::oracle::stage::{Load, Options, Stage};
 
 /// A case that takes longer is named.
@@ -33,9 +34,12 @@ struct Arguments {
     /// Checks the cases themselves, on plain PostgreSQL only.
     #[arg(long)]
     only_postgres: bool,
-    /// Numbers of shards.
-    #[arg(long, value_delimiter = ',', default_value = "1,4")]
+    /// Numbers of shards: 1,4 for the project's own fixture, 2 for Pagila.
+    #[arg(long, value_delimiter = ',')]
     shards: Vec<usize>,
+    /// Runs the cases of Pagila instead, loaded from `pagila.sql` in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pagila: Option<PathBuf>,
     /// Loads the fixture straight onto the shards.
     #[arg(long)]
     load_direct: bool,
@@ -62,12 +66,14 @@ async fn main() -> ExitCode {
 
 async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     let began = Instant::now();
-    let cases = corpus::read(&arguments.project.join("tests/oracle"))?;
+    let options = options(arguments);
+    let folder = arguments.project.join(options.fixture.cases());
+    let cases = corpus::read(&folder)?;
     let chosen: Vec<&Case> = cases
         .iter()
         .filter(|case| is_chosen(case, &arguments.words))
         .collect();
-    let stage = Stage::set(&options(arguments)).await?;
+    let stage = Stage::set(&options).await?;
     let mut contest = Contest::begin(stage).await?;
     say(&format!("stage set in {:.1?}", began.elapsed()));
     let mut played = 0_usize;
@@ -89,7 +95,7 @@ async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     let major = contest.major();
     let report = contest.end().await;
     say(&report.text(arguments.verbose));
-    let ratchet = arguments.project.join("tests/oracle/answered.txt");
+    let ratchet = folder.join("answered.txt");
     let mut fallen = Vec::new();
     if arguments.words.is_empty() {
         fallen = report.ratchet(&ratchet, major, arguments.accept)?;
@@ -101,7 +107,12 @@ async fn run(arguments: &Arguments) -> Result<bool, OracleError> {
     let refused = report.refused_count();
     let passed = played.saturating_sub(refused + report.wrong_count());
     say(&format!(
-        "oracle: {passed} passed, {wrong} failed, {refused} refused: PostgreSQL {major}, {:.1?}",
+        "{}: {passed} passed, {wrong} failed, {refused} refused: PostgreSQL {major}, {:.1?}",
+        if arguments.pagila.is_some() {
+            "pagila"
+        } else {
+            "oracle"
+        },
         began.elapsed()
     ));
     Ok(report.is_clean() && fallen.is_empty())
@@ -112,10 +123,20 @@ fn options(arguments: &Arguments) -> Options {
         .router
         .clone()
         .unwrap_or_else(|| newest(&arguments.project));
+    let dump = arguments.pagila.as_ref();
+    let (fixture, usual) = match dump {
+        Some(folder) => (Fixture::Pagila(folder.join("pagila.sql")), vec![2]),
+        None => (Fixture::Own, vec![1, 4]),
+    };
     Options {
         project: arguments.project.clone(),
         router: (!arguments.only_postgres).then_some(router),
-        shards: arguments.shards.clone(),
+        shards: if arguments.shards.is_empty() {
+            usual
+        } else {
+            arguments.shards.clone()
+        },
+        fixture,
         load: if arguments.load_direct {
             Load::Direct
         } else {

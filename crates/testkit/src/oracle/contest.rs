@@ -35,7 +35,10 @@ impl Contest {
             match topology {
                 None => plain = seen.first().cloned().unwrap_or_default(),
                 Some(topology) => {
-                    let found = contents::problems(target, topology, &plain, &seen);
+                    let (lines, uneven) = stage.fixture.shares(target, &seen);
+                    report.remarks.extend(lines);
+                    let mut found = contents::problems(target, topology, &plain, &seen);
+                    found.extend(uneven);
                     if !found.is_empty() {
                         let label = format!("the fixture on {}", target.name);
                         report.mistakes.push((label, found.join("\n")));

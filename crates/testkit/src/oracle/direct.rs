@@ -7,7 +7,7 @@ use topology::{Placement, TableName, Topology};
 
 use super::contents::Looker;
 use super::error::OracleError;
-use super::stage;
+use super::fixture;
 use super::target::Target;
 
 /// Loads the fixture.
@@ -20,8 +20,8 @@ pub(super) async fn load(
     project: &Path,
 ) -> Result<(), OracleError> {
     for server in &mut target.servers {
-        for file in stage::files(project) {
-            for statement in stage::statements(&file)? {
+        for file in fixture::files(project) {
+            for statement in fixture::statements(&file)? {
                 server.run(&statement).await?;
             }
         }

@@ -55,6 +55,14 @@ pub enum OracleError {
         /// The end of what it printed.
         output: String,
     },
+    /// psql could not load a dump without errors.
+    #[error("{target}: the dump does not load: {errors}")]
+    Dump {
+        /// On which target.
+        target: String,
+        /// The lines that it printed.
+        errors: String,
+    },
     /// A statement of the fixture, or of the oracle's own, failed.
     #[error("{target}: {code} {message} in: {sql}")]
     Statement {

@@ -38,6 +38,8 @@ pub struct Report {
     pub tallies: BTreeMap<String, Tally>,
     /// Cases that do not do on plain PostgreSQL what their author meant.
     pub mistakes: Vec<(String, String)>,
+    /// What a person wants to know besides.
+    pub remarks: Vec<String>,
 }
 
 impl Report {
@@ -84,6 +86,9 @@ impl Report {
     #[must_use]
     pub fn text(&self, verbose: bool) -> String {
         let mut out = String::new();
+        for remark in &self.remarks {
+            line(&mut out, format_args!("{remark}"));
+        }
         for (label, what) in &self.mistakes {
             line(
                 &mut out,

@@ -9,17 +9,11 @@ use topology::{Document, Topology};
 
 use super::corpus::problem;
 use super::error::OracleError;
-use super::target::{self, Target};
+use super::fixture::Fixture;
+use super::target::Target;
 use crate::client::Address;
 use crate::router::{Router, tail};
 
-/// The files that make the fixture, in order, from the project's folder.
-const FIXTURE: [&str; 3] = [
-    "examples/storefront/schema.sql",
-    "tests/oracle/schema.sql",
-    "tests/oracle/fixture.sql",
-];
-const TOPOLOGY: &str = "tests/oracle/topology.json";
 /// How far below a data folder a cluster's folder may lie.
 const DEPTH_MAX: usize = 3;
 
@@ -34,6 +28,8 @@ pub struct Options {
     pub shards: Vec<usize>,
     /// How rows get onto the shards.
     pub load: Load,
+    /// What is loaded.
+    pub fixture: Fixture,
 }
 
 /// How rows get onto the shards.
@@ -54,6 +50,8 @@ pub struct Stage {
     pub topologies: Vec<Topology>,
     /// The major version of PostgreSQL.
     pub major: u32,
+    /// What was loaded.
+    pub fixture: Fixture,
     plain: LocalCluster,
     routers: Vec<Router>,
     folder: tempfile::TempDir,
@@ -67,7 +65,7 @@ impl Stage {
     pub async fn set(options: &Options) -> Result<Self, OracleError> {
         let binaries = Binaries::find()?;
         let folder = open_folder()?;
-        let document = read_document(&options.project)?;
+        let document = read_document(&options.project.join(options.fixture.topology()))?;
         let database = document.first_database().unwrap_or("postgres").to_owned();
         let spec = Spec {
             database: Some(database.clone()),
@@ -80,16 +78,27 @@ impl Stage {
             targets: vec![Target::connect("postgres", address, servers).await?],
             topologies: Vec::new(),
             major: binaries.major(),
+            fixture: options.fixture.clone(),
             plain,
             routers: Vec::new(),
             folder,
         };
-        load(&mut stage.targets[0], &options.project).await?;
+        let psql = psql(&binaries);
+        let fixture = &options.fixture;
+        fixture
+            .load(&stage.targets[0], &options.project, &psql)
+            .await?;
         if let Some(program) = &options.router {
             for count in &options.shards {
-                stage
-                    .add_router(program, *count, &document, options)
-                    .await?;
+                let mut added = stage.add_router(program, *count, &document).await?;
+                match options.load {
+                    Load::Router => fixture.load(&added, &options.project, &psql).await?,
+                    Load::Direct => {
+                        let topology = &stage.topologies[stage.topologies.len() - 1];
+                        super::direct::load(&mut added, topology, &options.project).await?;
+                    }
+                }
+                stage.targets.push(added);
             }
         }
         Ok(stage)
@@ -112,8 +121,7 @@ impl Stage {
         program: &Path,
         count: usize,
         document: &Document,
-        options: &Options,
-    ) -> Result<(), OracleError> {
+    ) -> Result<Target, OracleError> {
         let name = format!("router-{count}");
         let root = self.folder.path().to_owned();
         let document = for_shards(document, count);
@@ -160,15 +168,10 @@ impl Stage {
             servers.push((uid, address));
         }
         let compiled = Topology::compile(document, 1, &shards).map_err(|found| mistakes(&found))?;
-        let mut target = Target::connect(&name, router.address.clone(), servers).await?;
-        match options.load {
-            Load::Router => load(&mut target, &options.project).await?,
-            Load::Direct => super::direct::load(&mut target, &compiled, &options.project).await?,
-        }
+        let address = router.address.clone();
         self.routers.push(router);
-        self.targets.push(target);
         self.topologies.push(compiled);
-        Ok(())
+        Target::connect(&name, address, servers).await
     }
 
     /// The end of what each router and each of its servers printed.
@@ -197,9 +200,18 @@ fn open_folder() -> Result<tempfile::TempDir, OracleError> {
     Ok(folder)
 }
 
-fn read_document(project: &Path) -> Result<Document, OracleError> {
-    let path = project.join(TOPOLOGY);
-    let text = fs::read_to_string(&path).map_err(|e| problem(&path, e))?;
+/// The psql of this installation, else the one on the PATH.
+fn psql(binaries: &Binaries) -> PathBuf {
+    let own = binaries.program("psql");
+    if own.is_file() {
+        own
+    } else {
+        PathBuf::from("psql")
+    }
+}
+
+fn read_document(path: &Path) -> Result<Document, OracleError> {
+    let text = fs::read_to_string(path).map_err(|e| problem(path, e))?;
     Ok(Document::read(&text)
         .map_err(|found| mistakes(&found))?
         .document)
@@ -252,36 +264,4 @@ fn find_logs(folder: &Path, depth: usize, logs: &mut Vec<PathBuf>) {
             find_logs(&path, depth - 1, logs);
         }
     }
-}
-
-/// Runs the fixture's files, statement by statement, through the front door.
-async fn load(target: &mut Target, project: &Path) -> Result<(), OracleError> {
-    let mut client = target.session().await?;
-    for file in FIXTURE {
-        for statement in statements(&project.join(file))? {
-            target::run(&mut client, &target.name, &statement).await?;
-        }
-    }
-    client.close().await;
-    Ok(())
-}
-
-/// The statements of a file; each ends with `;` at the end of a line.
-pub(super) fn statements(path: &Path) -> Result<Vec<String>, OracleError> {
-    let text = fs::read_to_string(path).map_err(|e| problem(path, e))?;
-    let code: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.starts_with("--"))
-        .collect();
-    let code = code.join("\n");
-    let parts = code
-        .split_inclusive(";\n")
-        .map(str::trim)
-        .filter(|part| !part.is_empty());
-    Ok(parts.map(str::to_owned).collect())
-}
-
-/// The fixture's files.
-pub(super) fn files(project: &Path) -> impl Iterator<Item = PathBuf> {
-    FIXTURE.iter().map(move |file| project.join(file))
 }
