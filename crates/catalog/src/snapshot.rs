@@ -101,7 +101,7 @@ pub struct Column {
     pub number: i16,
     /// Type.
     pub type_oid: Oid,
-    /// Type modifier, -1 for none.
+    /// Type modifier, -1 for none; of a column of a domain, the domain's.
     pub type_modifier: i32,
     /// `NOT NULL`.
     pub not_null: bool,
@@ -174,6 +174,12 @@ pub enum ConstraintKind {
         table: Oid,
         /// The referenced columns' numbers.
         columns: Vec<i16>,
+        /// `ON UPDATE`.
+        on_update: pg::ForeignAction,
+        /// `ON DELETE`.
+        on_delete: pg::ForeignAction,
+        /// Numbers of the columns of `ON DELETE SET NULL (...)`; empty for all.
+        reset: Vec<i16>,
     },
 }
 

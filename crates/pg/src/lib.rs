@@ -12,6 +12,7 @@ pub mod arith;
 pub mod datetime;
 mod decimal;
 mod diagnostic;
+mod foreign;
 mod format;
 mod generated {
     pub(crate) mod sqlstate;
@@ -23,6 +24,7 @@ mod sqlstate;
 
 pub use decimal::{Decimal, DecimalError};
 pub use diagnostic::{Diagnose, Diagnostic, Extra, Fault, Retry, Severity};
+pub use foreign::ForeignAction;
 pub use format::Format;
 pub use key::{KeyClass, KeyType, KeyValue, Parsed};
 pub use oid::Oid;

@@ -7,6 +7,7 @@
 
 mod alter;
 mod constraint;
+mod foreign;
 mod home;
 mod maintain;
 mod object;

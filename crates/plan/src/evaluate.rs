@@ -112,7 +112,7 @@ pub fn shard_of_row(
             topology::Evaluated::AskShard => return Ok(None),
         }
     }
-    home(sharded, &key)
+    home(sharded, &key)?
         .map(Some)
         .ok_or_else(|| no_range(sharded, &key, topology))
 }
@@ -197,7 +197,7 @@ impl<'a> Evaluation<'a> {
             }
         }
         if let Some(array) = array {
-            self.array(array, &mut shards, &mut anywhere);
+            self.array(array, &mut shards, &mut anywhere)?;
         }
         if shards.is_empty() {
             // No key matches a row, so any one shard gives the empty answer.
@@ -208,12 +208,17 @@ impl<'a> Evaluation<'a> {
         Ok(shards)
     }
 
-    fn array(&mut self, array: &ArrayRoute, shards: &mut ShardList, anywhere: &mut ShardList) {
+    fn array(
+        &mut self,
+        array: &ArrayRoute,
+        shards: &mut ShardList,
+        anywhere: &mut ShardList,
+    ) -> Result<(), EvaluateError> {
         anywhere.extend_from_slice(array.sharded.ranges.shards());
         let Some(elements) = array::elements(array, self.values) else {
             // An array that can't be taken apart here goes to all.
             shards.extend_from_slice(array.sharded.ranges.shards());
-            return;
+            return Ok(());
         };
         for element in elements {
             let term = KeyTerm {
@@ -224,10 +229,11 @@ impl<'a> Evaluation<'a> {
             let found = self.settle(&term, element);
             let found = self.apply(&term, &array.sharded, 0, found);
             match found {
-                Found::Value(value) => shards.extend(home(&array.sharded, &[value])),
+                Found::Value(value) => shards.extend(home(&array.sharded, &[value])?),
                 Found::NoMatch | Found::Invalid | Found::Null | Found::Asked => {}
             }
         }
+        Ok(())
     }
 
     /// The shards of a route, any of which will do; ascending.
@@ -269,7 +275,7 @@ impl<'a> Evaluation<'a> {
         if is_anywhere {
             return Ok(ShardList::from_slice(sharded.ranges.shards()));
         }
-        match home(sharded, &key) {
+        match home(sharded, &key)? {
             Some(shard) => Ok(ShardList::from_slice(&[shard])),
             None if is_write => Err(no_range(sharded, &key, self.topology)),
             None => Ok(ShardList::from_slice(sharded.ranges.shards())),
@@ -463,14 +469,18 @@ impl<'a> Spelled<'a> {
 }
 
 /// The shard that holds a key; `None` when no range does.
-fn home(sharded: &Sharded, key: &[KeyValue]) -> Option<ShardId> {
+///
+/// # Errors
+///
+/// The index does not take such a key: it is not known where its row is, so it is not looked for.
+fn home(sharded: &Sharded, key: &[KeyValue]) -> Result<Option<ShardId>, EvaluateError> {
     match sharded.index.routing_value(key) {
-        Ok(value) => sharded.ranges.shard_for(&value),
-        Err(
-            RoutingError::Unlisted { .. }
-            | RoutingError::KeyCount { .. }
-            | RoutingError::KeyClass { .. },
-        ) => None,
+        Ok(value) => Ok(sharded.ranges.shard_for(&value)),
+        Err(RoutingError::Unlisted { .. }) => Ok(None),
+        Err(error @ (RoutingError::KeyCount { .. } | RoutingError::KeyClass { .. })) => {
+            let refusal = Unsupported::about(UnsupportedId::KeyType, error.to_string());
+            Err(EvaluateError::Refused(Box::new(refusal)))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! every copy, after all that could differ from copy to copy was computed. Invariant: a row is never written to a shard that
 //! is not its home, and copies are never written apart.
 
+mod cascade;
 mod change;
 mod conflict;
 pub(crate) mod default;

@@ -39,7 +39,8 @@ CREATE TABLE shop.customers (
 );
 ALTER TABLE shop.customers DROP COLUMN gone;
 CREATE TABLE shop.orders (customer bigint, n int, at date, PRIMARY KEY (customer, n, at),
-  FOREIGN KEY (customer) REFERENCES shop.customers (id)) PARTITION BY RANGE (at);
+  FOREIGN KEY (customer) REFERENCES shop.customers (id)
+    ON UPDATE CASCADE ON DELETE SET NULL (customer)) PARTITION BY RANGE (at);
 CREATE TABLE shop.orders_2026 PARTITION OF shop.orders FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
 CREATE INDEX by_name ON shop.customers (lower(name), (id + 1), mail) INCLUDE (state) WHERE luck > 1;
 CREATE VIEW shop.named AS SELECT c.id, o.n FROM shop.customers c JOIN shop.orders o ON o.customer = c.id;
@@ -160,7 +161,10 @@ fn hierarchy(catalog: &Catalog) {
         foreign.kind,
         ConstraintKind::Foreign {
             table: customers.oid,
-            columns: vec![1]
+            columns: vec![1],
+            on_update: pg::ForeignAction::Cascade,
+            on_delete: pg::ForeignAction::SetNull,
+            reset: vec![1],
         }
     );
     let partition = relation(catalog, "orders_2026");

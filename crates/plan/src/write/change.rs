@@ -1,11 +1,10 @@
 //! `UPDATE`, `DELETE` and `MERGE`.
 
-use catalog::{ConstraintKind, Relation};
+use catalog::Relation;
 use sql::ast::{self, ConstValue, ExprKind};
-use topology::Placement;
 
 use super::tables::{self, Needs};
-use super::{Goal, Subject, Written, select, spread, trigger, verbatim};
+use super::{Goal, Subject, Written, cascade, select, spread, trigger, verbatim};
 use crate::compute::Computes;
 use crate::plan::{Planned, Route};
 use crate::volatile::tree::{self, Node};
@@ -26,7 +25,7 @@ pub(super) struct Change<'a> {
     /// `RETURNING`.
     pub(super) returning: &'a [ast::Target],
     /// The trigger event.
-    event: i16,
+    pub(super) event: i16,
 }
 
 /// Plans an `UPDATE`.
@@ -125,7 +124,7 @@ fn merge_copies(
         returning: &[],
         event: trigger::ANY,
     };
-    check_cascade(written, change, relation)?;
+    cascade::check(written, change, relation)?;
     let has_clock = relation
         .columns
         .iter()
@@ -180,7 +179,7 @@ fn plan(written: &Written<'_>, change: Change<'_>) -> Result<Planned, PlanError>
                     change.table.name.parts.join("."),
                 ));
             }
-            check_cascade(written, change, relation)?;
+            cascade::check(written, change, relation)?;
             spread::change(written, change, (relation, sharded), &needs)
         }
     }
@@ -228,7 +227,7 @@ fn copies(
         return Err(refuse(UnsupportedId::WriteInCte, name()));
     }
     trigger::check(written.cx, goal, relation, change.event)?;
-    check_cascade(written, change, relation)?;
+    cascade::check(written, change, relation)?;
     // A row that meets several partners is changed by, or returned with, one of them: which is PostgreSQL's choice.
     let picks =
         !change.from.is_empty() && (!change.assignments.is_empty() || !change.returning.is_empty());
@@ -332,78 +331,4 @@ fn steady_params(written: &Written<'_>, computes: &mut Computes<'_>) {
             computes.steady(number);
         }
     }
-}
-
-/// An assignment that a foreign key carries on into another table's shard key would change keys in place.
-fn check_cascade(
-    written: &Written<'_>,
-    change: Change<'_>,
-    relation: &Relation,
-) -> Result<(), PlanError> {
-    // What becomes of a row whose own key is assigned is looked at elsewhere; rows that follow it share its shard.
-    let own_key = match crate::ddl::placement_of(written.cx, relation) {
-        Placement::Sharded(sharded) => sharded
-            .key
-            .columns()
-            .iter()
-            .map(|&c| c.to_owned())
-            .collect(),
-        Placement::Reference(_) | Placement::Unsharded { .. } => Vec::new(),
-    };
-    let assigned: Vec<i16> = change
-        .assignments
-        .iter()
-        .flat_map(|assignment| &assignment.columns)
-        .filter(|name| !own_key.contains(name))
-        .filter_map(|name| relation.column(name))
-        .map(|column| column.number)
-        .collect();
-    if assigned.is_empty() {
-        return Ok(());
-    }
-    let carried = written
-        .cx
-        .catalog
-        .relations
-        .values()
-        .filter(|other| carries_into_key(written, other, (relation, &assigned)))
-        .map(|other| other.name.as_str())
-        .min();
-    match carried {
-        Some(name) => Err(refuse(UnsupportedId::ReferenceCascade, name)),
-        None => Ok(()),
-    }
-}
-
-fn carries_into_key(
-    written: &Written<'_>,
-    other: &Relation,
-    (relation, assigned): (&Relation, &[i16]),
-) -> bool {
-    let referring = other
-        .constraints
-        .iter()
-        .filter_map(|constraint| match &constraint.kind {
-            ConstraintKind::Foreign { table, columns } if *table == relation.oid => {
-                Some(constraint.columns.iter().zip(columns))
-            }
-            _ => None,
-        });
-    let mut carried = Vec::new();
-    for pairs in referring {
-        let reached = pairs
-            .filter(|(_, to)| assigned.contains(to))
-            .map(|(from, _)| *from);
-        carried.extend(reached.filter_map(|number| other.column_numbered(number)));
-    }
-    if carried.is_empty() {
-        return false;
-    }
-    let Placement::Sharded(sharded) = crate::ddl::placement_of(written.cx, other) else {
-        return false;
-    };
-    let key = sharded.key.columns();
-    carried
-        .iter()
-        .any(|column| key.contains(&column.name.as_str()))
 }

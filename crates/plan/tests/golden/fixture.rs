@@ -408,6 +408,9 @@ impl Fixture {
                 columns,
                 table,
                 referenced,
+                on_update,
+                on_delete,
+                reset,
             } => {
                 let Some(parent) = self.find(table) else {
                     return;
@@ -426,6 +429,9 @@ impl Fixture {
                     ConstraintKind::Foreign {
                         table: parent,
                         columns: referenced,
+                        on_update: *on_update,
+                        on_delete: *on_delete,
+                        reset: numbers(&relation, reset),
                     },
                     numbers(&relation, columns),
                 )

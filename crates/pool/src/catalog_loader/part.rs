@@ -224,6 +224,9 @@ fn constraint(row: &Row<'_>) -> Result<Constraint, LoadError> {
         'f' => ConstraintKind::Foreign {
             table: row.oid(4)?,
             columns: row.numbers(5)?,
+            on_update: pg::ForeignAction::of_letter(row.letter(6)),
+            on_delete: pg::ForeignAction::of_letter(row.letter(7)),
+            reset: row.numbers(8)?,
         },
         _ => return Err(row.malformed(2)),
     };

@@ -31,7 +31,13 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f', 'c', 'i', 'I') AND c.relpersis
 
 /// Columns of every relation but indexes, with defaults (their own, else the domain's) and identity sequences.
 pub(super) const COLUMNS: &str = "
-SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attidentity, a.attgenerated,
+SELECT a.attrelid, a.attnum, a.attname, a.atttypid,
+  CASE t.typtype WHEN 'd' THEN
+    (WITH RECURSIVE domain AS (SELECT t.typbasetype AS base, t.typtypmod AS modifier
+       UNION ALL SELECT u.typbasetype, u.typtypmod FROM domain JOIN pg_type u ON u.oid = domain.base
+       WHERE u.typtype = 'd')
+     SELECT max(modifier) FROM domain)
+  ELSE a.atttypmod END, a.attnotnull, a.attidentity, a.attgenerated,
   a.attcollation, coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)),
   coalesce(d.adbin, t.typdefaultbin)::text,
   (SELECT string_agg(p.refobjid::text, ' ') FROM pg_depend p JOIN pg_class s ON s.oid = p.refobjid
@@ -49,7 +55,8 @@ ORDER BY a.attrelid, a.attnum";
 
 /// Constraints of relations.
 pub(super) const CONSTRAINTS: &str = "
-SELECT conrelid, conname, contype, array_to_string(conkey, ' '), confrelid, array_to_string(confkey, ' ')
+SELECT conrelid, conname, contype, array_to_string(conkey, ' '), confrelid, array_to_string(confkey, ' '),
+  confupdtype, confdeltype, array_to_string(confdelsetcols, ' ')
 FROM pg_constraint WHERE contype IN ('p', 'u', 'f', 'c', 'x') AND conrelid <> 0 AND conrelid {which}
 ORDER BY conrelid, conname";
 

@@ -214,6 +214,12 @@ pub enum ConstraintKind {
         table: Name,
         /// The referenced columns; empty for the primary key.
         referenced: Vec<String>,
+        /// `ON UPDATE`.
+        on_update: pg::ForeignAction,
+        /// `ON DELETE`.
+        on_delete: pg::ForeignAction,
+        /// The columns of `ON DELETE SET NULL (...)`; empty for all.
+        reset: Vec<String>,
     },
     /// Deferrability attributes.
     Attribute,

@@ -105,6 +105,9 @@ impl Converter<'_> {
                     columns: if columns.is_empty() { own() } else { columns },
                     table: relation(required(constraint.pktable())?),
                     referenced: strings(constraint.pk_attrs()),
+                    on_update: action(constraint.fk_upd_action),
+                    on_delete: action(constraint.fk_del_action),
+                    reset: strings(constraint.fk_del_set_cols()),
                 }
             }
             _ => ConstraintKind::Attribute,
@@ -263,3 +266,7 @@ const SUB_COMMANDS: &[(AlterTableType::Type, &str)] = &[
     (AlterTableType::AT_DropIdentity, "DropIdentity"),
     (AlterTableType::AT_ReAddStatistics, "ReAddStatistics"),
 ];
+
+fn action(letter: std::ffi::c_char) -> pg::ForeignAction {
+    pg::ForeignAction::of_letter(char::from(letter.cast_unsigned()))
+}

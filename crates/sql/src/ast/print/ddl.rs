@@ -200,10 +200,16 @@ impl ConstraintKind {
                 columns,
                 table,
                 referenced,
+                on_update,
+                on_delete,
+                reset,
             } => Builder::new("foreign")
                 .push(Builder(Vec::new()).words(columns).done())
                 .push(name(table))
                 .push(Builder(Vec::new()).words(referenced).done())
+                .list("on-update", action(*on_update))
+                .list("on-delete", action(*on_delete))
+                .list("reset", reset.iter().map(|column| word_atom(column)))
                 .done(),
             Self::Attribute => atom("ATTRIBUTE"),
         }
@@ -246,4 +252,9 @@ impl AlterCommand {
                 .done(),
         }
     }
+}
+
+fn action(action: pg::ForeignAction) -> Option<Sexpr> {
+    let words = action.as_sql();
+    (!words.is_empty()).then(|| atom(words))
 }
