@@ -9,6 +9,7 @@ mod alter;
 mod constraint;
 mod foreign;
 mod home;
+mod key;
 mod maintain;
 mod object;
 mod table;
@@ -63,7 +64,10 @@ fn check(cx: &Context<'_>, ddl: &ast::Ddl, notices: &mut Vec<Diagnostic>) -> Res
             columns,
             name,
             ..
-        } => constraint::create_index(cx, table, *unique, (columns, name.as_deref()), notices),
+        } => {
+            object::check_proven(cx, &ddl.expressions)?;
+            constraint::create_index(cx, table, *unique, (columns, name.as_deref()), notices)
+        }
         DdlAction::CreateTrigger { table, function } => {
             object::create_trigger(cx, table, function, notices)
         }
@@ -73,6 +77,17 @@ fn check(cx: &Context<'_>, ddl: &ast::Ddl, notices: &mut Vec<Diagnostic>) -> Res
             part,
             to,
         } => alter::rename(cx, object, name.as_ref(), part.as_deref(), to),
+        DdlAction::Drop {
+            object: "TYPE" | "DOMAIN",
+            names,
+            ..
+        } => names.iter().try_for_each(|name| alter::keep_type(cx, name)),
+        DdlAction::CreateOther {
+            object: "DOMAIN", ..
+        }
+        | DdlAction::AlterOther {
+            object: "DOMAIN", ..
+        } => object::check_proven(cx, &ddl.expressions),
         DdlAction::Drop { object, .. } | DdlAction::CreateOther { object, .. } => {
             object::check_kind(object)
         }

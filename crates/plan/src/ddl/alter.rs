@@ -1,12 +1,13 @@
 //! `ALTER TABLE` and `RENAME`: what the topology names stays what it is.
 
-use catalog::Relation;
+use catalog::{Relation, RelationKind};
 use pg::Diagnostic;
 use sql::ast::{self, AlterCommand, ConstraintKind};
 use topology::{Placement, TableName};
 
 use super::constraint::{self, Subject};
 use super::home::{self, Home};
+use super::key;
 use super::table;
 use crate::volatile::{self, What};
 use crate::{Context, PlanError, UnsupportedId, refuse};
@@ -42,7 +43,10 @@ fn check(
     notices: &mut Vec<Diagnostic>,
 ) -> Result<(), PlanError> {
     match command {
-        AlterCommand::AddColumn(column) => add_column(cx, subject, column, notices),
+        AlterCommand::AddColumn(column) => {
+            keep_place(cx, subject, &column.name)?;
+            add_column(cx, subject, column, notices)
+        }
         AlterCommand::DropColumn(column) => keep_key(subject, column, "dropped"),
         AlterCommand::AlterType { column, using, .. } => {
             keep_key(subject, column, "given another type")?;
@@ -142,6 +146,36 @@ fn same_for_all(
     ))
 }
 
+/// A table that the topology does not declare is placed by its columns: a new one must not change where its rows are.
+fn keep_place(cx: &Context<'_>, subject: &Subject<'_>, added: &str) -> Result<(), PlanError> {
+    let Some(relation) = subject.existing.filter(|_| cx.is_spread()) else {
+        return Ok(());
+    };
+    let name = TableName {
+        database: cx.database,
+        schema: &relation.schema,
+        table: &relation.name,
+    };
+    let has_column = |column: &str| column == added || relation.column(column).is_some();
+    let is_own = matches!(
+        relation.kind,
+        RelationKind::Table | RelationKind::Partitioned
+    ) && relation.parents.is_empty()
+        && relation.column(added).is_none();
+    let after = cx.topology.placement(name, &has_column);
+    let is_moved = after.is_ok_and(|after| match (&after, &subject.home.placement) {
+        (Placement::Unsharded { shard: after, .. }, Placement::Unsharded { shard, .. }) => {
+            after != shard
+        }
+        (after, before) => after != before,
+    });
+    if is_own && is_moved {
+        let told = format!("{} with a column {added}", relation.name);
+        return Err(refuse(UnsupportedId::PlacementChange, told));
+    }
+    Ok(())
+}
+
 fn keep_key(subject: &Subject<'_>, column: &str, what: &str) -> Result<(), PlanError> {
     let is_key = subject
         .home
@@ -166,6 +200,7 @@ pub(super) fn rename(
 ) -> Result<(), PlanError> {
     match (object, name) {
         ("SCHEMA", Some(name)) => rename_schema(cx, name),
+        ("VALUE", Some(name)) => keep_type(cx, name),
         ("DATABASE", _) => super::object::check_kind("DATABASE"),
         (_, Some(name)) => {
             let Some(relation) = cx.catalog.relation(&name.parts, cx.search_path) else {
@@ -178,7 +213,8 @@ pub(super) fn rename(
                     name,
                     existing: Some(relation),
                 };
-                return keep_key(&subject, part.unwrap_or_default(), "renamed");
+                keep_key(&subject, part.unwrap_or_default(), "renamed")?;
+                return keep_place(cx, &subject, to);
             }
             if is_renamed_table(object) {
                 rename_table(cx, relation, to)
@@ -187,6 +223,21 @@ pub(super) fn rename(
             }
         }
         (_, None) => super::object::check_kind(object),
+    }
+}
+
+/// The values of a type by which rows are placed stay what they are.
+pub(super) fn keep_type(cx: &Context<'_>, name: &ast::Name) -> Result<(), PlanError> {
+    let known = cx.catalog.type_named(&name.parts, cx.search_path);
+    let keyed = known
+        .filter(|_| cx.is_spread())
+        .and_then(|known| key::keyed_by(cx, known.oid));
+    match keyed {
+        Some(table) => Err(refuse(
+            UnsupportedId::KeyColumnChange,
+            format!("type {} of the key of {table}", name.parts.join(".")),
+        )),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ use topology::UniqueOffKey;
 
 use super::foreign::{self, Actions, Foreign};
 use super::home::Home;
+use super::object;
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
 /// The table that gets a constraint.
@@ -54,12 +55,13 @@ pub(super) fn check(
             };
             foreign::check(cx, subject, foreign, notices)
         }
+        ConstraintKind::Check(expr) | ConstraintKind::Generated(expr) => {
+            object::check_proven(cx, [expr])
+        }
         ConstraintKind::NotNull
         | ConstraintKind::Null
         | ConstraintKind::Default(_)
         | ConstraintKind::Identity { .. }
-        | ConstraintKind::Generated(_)
-        | ConstraintKind::Check(_)
         | ConstraintKind::UsingIndex(_)
         | ConstraintKind::Attribute => Ok(()),
     }

@@ -4,7 +4,9 @@ use pg::Diagnostic;
 use sql::ast::{self, DdlAction};
 
 use super::home::Home;
+use crate::function::{self, Class};
 use crate::trigger::{self, Reads};
+use crate::volatile::tree::{self, Node};
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
 /// The schema of the router's own records on the shards.
@@ -33,6 +35,33 @@ pub(super) fn check_kind(object: &str) -> Result<(), PlanError> {
         return Err(refuse(UnsupportedId::ObjectKind, object));
     }
     Ok(())
+}
+
+/// Refuses functions that may look at tables where a shard evaluates them by itself: in checks, generated columns,
+/// indexes and domains.
+pub(super) fn check_proven<'e>(
+    cx: &Context<'_>,
+    expressions: impl IntoIterator<Item = &'e ast::Expr>,
+) -> Result<(), PlanError> {
+    let mut unproven = None;
+    for expr in expressions.into_iter().filter(|_| cx.is_spread()) {
+        tree::walk_expr(expr, &mut |node| {
+            if let Node::Expr(inner) = node
+                && let ast::ExprKind::Call(call) = &inner.kind
+                && matches!(
+                    function::classify(cx, call),
+                    Class::Dynamic | Class::Unproven
+                )
+            {
+                unproven = Some(call.name.parts.join("."));
+            }
+            unproven.is_none()
+        });
+    }
+    match unproven {
+        Some(name) => Err(refuse(UnsupportedId::FunctionUser, name)),
+        None => Ok(()),
+    }
 }
 
 /// Refuses definitions in the router's own schema.
@@ -137,8 +166,8 @@ pub(super) fn attribute(ddl: &ast::Ddl, command: &str, object: &str) -> Result<(
 fn has_subselect(ddl: &ast::Ddl) -> bool {
     let mut found = false;
     for expr in &ddl.expressions {
-        crate::volatile::tree::walk_expr(expr, &mut |node| {
-            found |= matches!(node, crate::volatile::tree::Node::Query(_));
+        tree::walk_expr(expr, &mut |node| {
+            found |= matches!(node, Node::Query(_));
             !found
         });
     }

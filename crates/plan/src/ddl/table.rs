@@ -5,7 +5,7 @@ use sql::ast::{self, ConstraintKind, CreateTable};
 use topology::{Placement, TableName};
 
 use super::home::{self, Home};
-use super::{constraint, constraint::Subject};
+use super::{constraint, constraint::Subject, key};
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
 /// Checks `CREATE TABLE`.
@@ -174,83 +174,18 @@ fn check_key(
             format!("{}, which lacks {missing:?}", home.table),
         ));
     }
-    for column in &create.columns {
-        if key.contains(&column.name.as_str()) {
-            check_key_column(cx, home, column)?;
-        }
-    }
-    Ok(())
-}
-
-/// A key column's type is taken by the index, and its value is known before the row is stored.
-pub(super) fn check_key_column(
-    cx: &Context<'_>,
-    home: &Home,
-    column: &ast::ColumnDef,
-) -> Result<(), PlanError> {
-    let is_generated = column
-        .constraints
-        .iter()
-        .any(|known| matches!(known.kind, ConstraintKind::Generated(_)));
-    if is_generated {
-        return Err(refuse(
+    let generated = create.columns.iter().find(|column| {
+        let mut demanded = column.constraints.iter();
+        key.contains(&column.name.as_str())
+            && demanded.any(|known| matches!(known.kind, ConstraintKind::Generated(_)))
+    });
+    match generated {
+        Some(column) => Err(refuse(
             UnsupportedId::GeneratedKey,
             format!("{} of {}", column.name, home.table),
-        ));
+        )),
+        None => key::check(cx, home, sharded, create),
     }
-    match &column.type_name {
-        Some(type_name) => check_key_type(cx, home, &column.name, type_name),
-        None => Ok(()),
-    }
-}
-
-fn check_key_type(
-    cx: &Context<'_>,
-    home: &Home,
-    column: &str,
-    type_name: &ast::TypeName,
-) -> Result<(), PlanError> {
-    let Some(sharded) = home.sharded() else {
-        return Ok(());
-    };
-    let serial = matches!(
-        type_name.name.parts.as_slice(),
-        [name] if matches!(name.as_str(), "serial" | "bigserial" | "smallserial" | "serial2" | "serial4" | "serial8")
-    );
-    let resolved = cx.catalog.type_named(&type_name.name.parts, cx.search_path);
-    let key_type = match resolved {
-        _ if serial => pg::KeyType::of_builtin(pg::oid::INT8),
-        Some(known) if type_name.array_dimensions == 0 => home::key_type(cx, known.oid),
-        // PostgreSQL will say that there is no such type.
-        None => return Ok(()),
-        Some(_) => None,
-    };
-    let is_opaque_text = resolved.is_some_and(|known| {
-        known
-            .collation
-            .as_ref()
-            .is_some_and(|collation| !collation.is_deterministic)
-    });
-    let is_taken = key_type.is_some_and(|known| {
-        let is_plain = sharded
-            .key
-            .parts()
-            .iter()
-            .any(|part| part.as_column() == Some(column));
-        !is_plain || sharded.index.function.refusal(known.class).is_none()
-    });
-    if is_taken && !is_opaque_text {
-        return Ok(());
-    }
-    Err(refuse(
-        UnsupportedId::KeyType,
-        format!(
-            "index {} of type {}, column {column} of type {}",
-            sharded.index.name,
-            sharded.index.function.type_name(),
-            type_name.name.parts.join(".")
-        ),
-    ))
 }
 
 /// `LIKE ... INCLUDING INDEXES` copies unique constraints: what the source has must be allowed here.

@@ -3,13 +3,13 @@
 
 use sql::ast::{self, DdlAction};
 
-use crate::function::{self, Class};
+use super::object;
+use crate::function::Class;
 use crate::place::Place;
 use crate::plan::{Effect, Facts, Merge, Planned, Route, Target, Tier};
 use crate::scope::{Analysis, Use};
 use crate::slot::Slots;
 use crate::trigger::{self, Reads};
-use crate::volatile::tree::{self, Node};
 use crate::volatile::{self, What};
 use crate::{Context, PlanError, UnsupportedId, refuse};
 
@@ -97,26 +97,7 @@ fn check(cx: &Context<'_>, ddl: &ast::Ddl) -> Result<(), PlanError> {
         }
         _ => {}
     }
-    match ddl.expressions.iter().find_map(|expr| unproven(cx, expr)) {
-        Some(name) => Err(refuse(UnsupportedId::FunctionUser, name)),
-        None => Ok(()),
-    }
-}
-
-/// A function in a default, a check or an index that may look at tables.
-fn unproven(cx: &Context<'_>, expr: &ast::Expr) -> Option<String> {
-    let mut found = None;
-    tree::walk_expr(expr, &mut |node| {
-        if let Node::Expr(inner) = node
-            && let ast::ExprKind::Call(call) = &inner.kind
-            && function::classify(cx, call) >= Class::Dynamic
-            && function::classify(cx, call) != Class::Unknown
-        {
-            found = Some(call.name.parts.join("."));
-        }
-        found.is_none()
-    });
-    found
+    object::check_proven(cx, &ddl.expressions)
 }
 
 /// What a temporary table is filled with, or a temporary view shows.

@@ -167,6 +167,8 @@ pub struct ColumnDef {
     pub name: String,
     /// Its type.
     pub type_name: Option<TypeName>,
+    /// `COLLATE`.
+    pub collation: Option<Name>,
     /// Its constraints, with the column filled in.
     pub constraints: Vec<Constraint>,
 }

@@ -62,6 +62,9 @@ impl Converter<'_> {
                 .type_name()
                 .map(|name| self.type_name(name))
                 .transpose()?,
+            collation: column
+                .coll_clause()
+                .map(|clause| super::name(clause.collname(), None)),
             name,
             constraints,
         })

@@ -57,6 +57,13 @@ impl Converter<'_> {
                 concurrently: drop.concurrent,
             },
             Node::RenameStmt(rename) => rename_action(rename),
+            Node::AlterEnumStmt(alter) if alter.old_val().is_some() => DdlAction::Rename {
+                object: "VALUE",
+                name: Some(named(typed_strings(alter.type_name()), None)),
+                // The values are literals, which a tree does not hold.
+                part: None,
+                to: String::new(),
+            },
             other => return Ok(create_other(other).or_else(|| alter_or_attribute(other))),
         }))
     }

@@ -168,6 +168,7 @@ impl ColumnDef {
         Builder::new("column")
             .word(&self.name)
             .all(self.type_name.as_ref().map(TypeName::to_sexpr))
+            .list("collate", self.collation.as_ref().map(name))
             .all(self.constraints.iter().map(Constraint::to_sexpr))
             .done()
     }
