@@ -23,6 +23,7 @@ mod plan;
 mod planner;
 mod read;
 mod scope;
+mod session;
 mod slot;
 mod trigger;
 mod types;

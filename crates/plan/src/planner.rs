@@ -4,7 +4,9 @@ use sql::ast::{Body, Span, Statement};
 
 use crate::read::{self, Request};
 use crate::write::{self, Written};
-use crate::{Context, PlanError, Planned, Unsupported, UnsupportedId, copy, ddl, function};
+use crate::{
+    Context, PlanError, Planned, Unsupported, UnsupportedId, copy, ddl, function, session,
+};
 
 /// Plans a statement. `source` is the text that it was parsed from. `EXPLAIN`, `PREPARE` and `DECLARE` give the plan
 /// of the statement inside; transaction control and `SET` are the session's own and are not planned.
@@ -36,6 +38,9 @@ pub fn plan_body(
         span,
         body,
     };
+    if let Body::Insert(_) | Body::Update(_) | Body::Delete(_) | Body::Merge(_) = body {
+        session::check_write(context, body)?;
+    }
     match body {
         Body::Query(query) => read::plan(Request {
             context,

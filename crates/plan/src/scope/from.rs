@@ -12,7 +12,7 @@ use super::{
 };
 use crate::key::{Class, opaque_where_case_is_odd};
 use crate::place::{self, Named, Place};
-use crate::{PlanError, Reach, Unsupported, UnsupportedId};
+use crate::{PlanError, Unsupported, UnsupportedId, session};
 
 /// Deepest nesting of views that is followed; PostgreSQL's own is bounded by its stack.
 const VIEW_DEPTH_MAX: usize = 50;
@@ -97,7 +97,7 @@ impl Analysis<'_> {
             }
             return Ok(open(table.alias.as_ref(), Some(last)));
         }
-        self.check_session_view(table)?;
+        session::check_table(self.context, &table.name)?;
         let place = if self.is_system(table) {
             Place::Catalog
         } else if let Some(relation) = self.named(table, at.environment)? {
@@ -136,26 +136,6 @@ impl Analysis<'_> {
             && catalog
                 .relation(&table.name.parts, self.context.search_path)
                 .is_none()
-    }
-
-    /// What PostgreSQL knows about a session, no backend of it knows whole.
-    fn check_session_view(&self, table: &TableRef) -> Result<(), PlanError> {
-        let parts = table.name.parts.as_slice();
-        let Some(id) = parts.last().and_then(|last| session_view(last)) else {
-            return Ok(());
-        };
-        let relation = self
-            .context
-            .catalog
-            .relation(parts, self.context.search_path);
-        let is_builtin = self.is_system(table)
-            || relation.is_some_and(|relation| relation.schema == "pg_catalog");
-        let is_hidden = parts.len() == 1 && self.context.temporary.contains(&parts[0]);
-        let is_refused = id.reach() == Reach::Always || self.context.is_spread();
-        if is_builtin && !is_hidden && is_refused {
-            return Err(Unsupported::about(id, parts.join(".")).into());
-        }
-        Ok(())
     }
 
     /// `None` is a temporary table.
@@ -535,15 +515,6 @@ fn is_compared(strict: &[&[String]], nullable: &Joined, other: &Joined) -> bool 
             && other.column(parts) == Meaning::Unknown
             && !other.items.iter().any(|item| item.is_open)
     })
-}
-
-/// The refusal of PostgreSQL's views of a session, and of the functions behind them.
-pub(super) fn session_view(name: &str) -> Option<UnsupportedId> {
-    match name {
-        "pg_prepared_statements" | "pg_prepared_statement" => Some(UnsupportedId::SessionView),
-        "pg_cursors" | "pg_cursor" => Some(UnsupportedId::CursorView),
-        _ => None,
-    }
 }
 
 fn cte_alias(name: &str, columns: &[String], alias: Option<&Alias>) -> Alias {

@@ -6,7 +6,7 @@ use super::from::Standing;
 use super::{Analysis, BlockId, CallUse, Environment, Here, Meaning, Position, Scope};
 use crate::function::{self, Class as FunctionClass};
 use crate::place::Place;
-use crate::{PlanError, Reach, Unsupported, UnsupportedId};
+use crate::{PlanError, Unsupported, UnsupportedId, session};
 
 const SYSTEM_COLUMNS: &[&str] = &["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
 
@@ -40,6 +40,7 @@ impl Analysis<'_> {
 
     /// Looks inside an expression that is no condition.
     pub(crate) fn expression(&mut self, expr: &Expr, here: Here<'_>) -> Result<(), PlanError> {
+        session::check_cursor(self.context, expr)?;
         match &expr.kind {
             ExprKind::Column(name) => {
                 self.column(name, here);
@@ -63,10 +64,6 @@ impl Analysis<'_> {
                 self.traits.has_object_cast |= is_object_type(type_name);
                 self.expression(operand, here)
             }
-            ExprKind::Other {
-                node: "CurrentOfExpr",
-                ..
-            } if self.context.is_spread() => Err(Unsupported::new(UnsupportedId::CurrentOf).into()),
             ExprKind::Operator { name, .. } | ExprKind::AnyAll { name, .. } => {
                 self.operator(name)?;
                 self.expressions(crate::volatile::tree::children(expr), here)
@@ -147,12 +144,7 @@ impl Analysis<'_> {
     ) -> Result<(), PlanError> {
         let name = call.name.parts.join(".");
         let mut class = function::classify(self.context, call);
-        let last = call.name.parts.last().map_or("", String::as_str);
-        if let Some(id) = super::from::session_view(last)
-            && (id.reach() == Reach::Always || self.context.is_spread())
-        {
-            return Err(Unsupported::about(id, name).into());
-        }
+        session::check_call(self.context, call)?;
         let refusal = match class {
             FunctionClass::Unproven => Some(UnsupportedId::FunctionUser),
             FunctionClass::Dynamic => Some(UnsupportedId::FunctionDynamic),

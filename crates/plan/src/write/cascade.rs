@@ -36,17 +36,18 @@ pub(super) fn check(
         if seen.contains(&(parent.oid, fate.clone())) {
             continue;
         }
-        for other in written.cx.catalog.relations.values() {
-            for constraint in &other.constraints {
-                let Some(next) = carried(constraint, parent, &fate) else {
-                    continue;
-                };
-                if touches_key(written, other, &next) {
-                    return Err(refuse(UnsupportedId::ReferenceCascade, &other.name));
-                }
-                pending.push((other, next));
-            }
+        let relations = written.cx.catalog.relations.values();
+        let reached: Vec<(&Relation, Fate)> = relations
+            .flat_map(|other| other.constraints.iter().map(move |one| (&**other, one)))
+            .filter_map(|(other, one)| Some((other, carried(one, parent, &fate)?)))
+            .collect();
+        let keyed = reached
+            .iter()
+            .filter(|(other, next)| touches_key(written, other, next));
+        if let Some(name) = keyed.map(|(other, _)| &other.name).min() {
+            return Err(refuse(UnsupportedId::ReferenceCascade, name));
         }
+        pending.extend(reached);
         seen.push((parent.oid, fate));
     }
     Ok(())
