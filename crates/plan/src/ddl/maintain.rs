@@ -76,12 +76,7 @@ pub(crate) fn maintain(cx: &Context<'_>, command: &str, tables: &[ast::Name]) ->
     } else {
         every_shard(cx)
     };
-    let effect = if command == "ANALYZE" {
-        Effect::Write
-    } else {
-        Effect::Maintain
-    };
-    everywhere(shards, effect, Vec::new())
+    everywhere(shards, Effect::Maintain, Vec::new())
 }
 
 fn check_private(tables: &[ast::TableRef]) -> Result<(), PlanError> {
