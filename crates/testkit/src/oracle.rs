@@ -23,3 +23,4 @@ pub mod run;
 pub mod script;
 pub mod stage;
 pub mod target;
+pub mod tuples;

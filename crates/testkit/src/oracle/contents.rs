@@ -2,6 +2,7 @@
 //! and exactly once, copies of reference tables equal byte for byte, nothing left half done.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use pg::{KeyClass, KeyType, KeyValue, Oid, Parsed};
 use topology::{Placement, TableName, Topology};
@@ -10,8 +11,9 @@ use super::compare::sides;
 use super::error::OracleError;
 use super::target::{Server, Target};
 
-/// The tables of one server: for each the rows, sorted.
-pub type Tables = BTreeMap<String, Vec<Row>>;
+/// The tables of one server: for each the rows, sorted. Tables that did not change between two looks
+/// share their rows.
+pub type Tables = BTreeMap<String, Arc<Vec<Row>>>;
 
 /// A row as it lies on a server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,10 +72,19 @@ const PREPARED: &str = "SELECT string_agg(gid, ', ') FROM pg_prepared_xacts";
 /// A home that was computed once.
 type Homes = HashMap<(String, String), Option<String>>;
 
-/// Looks at servers; remembers homes of keys.
+/// Looks at servers; remembers homes of keys, and rows of tables as long as they don't change.
 #[derive(Debug, Default)]
 pub struct Looker {
     homes: Homes,
+    /// By server and statement.
+    known: HashMap<(String, String), Vec<Known>>,
+}
+
+/// The rows of a table, with what tells whether they are still the same.
+#[derive(Debug)]
+struct Known {
+    print: String,
+    rows: Arc<Vec<Row>>,
 }
 
 impl Looker {
@@ -108,59 +119,56 @@ impl Looker {
             .run_again(&LIST.replace("MASKS", &array))
             .await?
             .texts();
+        let views = views(&listed, topology, database);
         let mut tables = Tables::new();
-        let mut parts = Vec::new();
-        let mut sharded = HashMap::new();
-        for row in listed {
-            let [Some(table), Some(columns), unmasked] = row.as_slice() else {
-                continue;
-            };
-            let unmasked = unmasked.as_deref().unwrap_or("NULL");
-            let name = TableName {
-                database,
-                schema: "public",
-                table,
-            };
-            let mut keys = [
-                ("NULL".to_owned(), "0".to_owned()),
-                ("NULL".into(), "0".into()),
-            ];
-            if let Some(Placement::Sharded(place)) = topology.and_then(|t| t.declared(name)) {
-                for (slot, part) in keys.iter_mut().zip(place.key.parts()) {
-                    *slot = (format!("({part})::text"), format!("pg_typeof({part})::oid"));
-                }
-                sharded.insert(table.clone(), place.clone());
-            }
-            let [(k1, t1), (k2, t2)] = keys;
-            tables.insert(table.clone(), Vec::new());
-            parts.push(format!(
-                "SELECT '{table}', ROW({unmasked})::text, ROW({columns})::text, \
-                 {k1}, {t1}::text, {k2}, {t2}::text FROM public.{table}"
-            ));
-        }
-        if parts.is_empty() {
+        if views.is_empty() {
             return Ok(tables);
         }
-        let rows = server.run_again(&parts.join(" UNION ALL ")).await?.texts();
-        for row in rows {
-            let [Some(table), Some(masked), Some(whole), keys @ ..] = row.as_slice() else {
+        let prints: Vec<&str> = views.iter().map(|view| view.print.as_str()).collect();
+        let prints = server.run_again(&prints.join(" UNION ALL ")).await?.texts();
+        let print_of: HashMap<String, String> = prints.into_iter().filter_map(pair).collect();
+        for view in views {
+            let print = print_of.get(&view.table).cloned().unwrap_or_default();
+            let index = (server.uid.clone(), view.statement.clone());
+            let known = self.known.entry(index.clone()).or_default();
+            if let Some(known) = known.iter().find(|known| known.print == print) {
+                tables.insert(view.table, Arc::clone(&known.rows));
+                continue;
+            }
+            let texts = server.run_again(&view.statement).await?.texts();
+            let rows = Arc::new(self.rows(&view, topology, &texts));
+            tables.insert(view.table, Arc::clone(&rows));
+            let known = self.known.entry(index).or_default();
+            // What was there first will be there again; of the rest the last is worth keeping.
+            known.truncate(1);
+            known.push(Known { print, rows });
+        }
+        Ok(tables)
+    }
+
+    fn rows(
+        &mut self,
+        view: &View<'_>,
+        topology: Option<&Topology>,
+        texts: &[Vec<Option<String>>],
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for row in texts {
+            let [Some(masked), Some(whole), keys @ ..] = row.as_slice() else {
                 continue;
             };
-            let home = match (sharded.get(table), topology) {
-                (Some(place), Some(topology)) => self.home(table, place, topology, keys),
+            let home = match (view.place, topology) {
+                (Some(place), Some(topology)) => self.home(&view.table, place, topology, keys),
                 _ => None,
             };
-            let row = Row {
+            rows.push(Row {
                 masked: masked.clone(),
                 whole: whole.clone(),
                 home,
-            };
-            tables.entry(table.clone()).or_default().push(row);
+            });
         }
-        for rows in tables.values_mut() {
-            rows.sort_unstable();
-        }
-        Ok(tables)
+        rows.sort_unstable();
+        rows
     }
 
     fn home(
@@ -188,6 +196,62 @@ impl Looker {
     }
 }
 
+/// How a table is looked at.
+struct View<'a> {
+    table: String,
+    place: Option<&'a topology::Sharded>,
+    /// Gives its rows.
+    statement: String,
+    /// Gives its name and a print of its rows: other rows have another one, but for an accident of
+    /// one in 2^64.
+    print: String,
+}
+
+/// How each table of a list is looked at.
+fn views<'a>(
+    listed: &[Vec<Option<String>>],
+    topology: Option<&'a Topology>,
+    database: &str,
+) -> Vec<View<'a>> {
+    let mut views = Vec::new();
+    for row in listed {
+        let [Some(table), Some(columns), unmasked] = row.as_slice() else {
+            continue;
+        };
+        let unmasked = unmasked.as_deref().unwrap_or("NULL");
+        let name = TableName {
+            database,
+            schema: "public",
+            table,
+        };
+        let mut keys = String::new();
+        let place = match topology.and_then(|t| t.declared(name)) {
+            Some(Placement::Sharded(place)) => Some(&**place),
+            _ => None,
+        };
+        for part in place.iter().flat_map(|place| place.key.parts()) {
+            keys.extend([format!(", ({part})::text, pg_typeof({part})::oid::text")]);
+        }
+        views.push(View {
+            table: table.clone(),
+            place,
+            statement: format!(
+                "SELECT ROW({unmasked})::text, ROW({columns})::text{keys} FROM public.{table}"
+            ),
+            print: format!(
+                "SELECT '{table}', concat(count(*), ' ', \
+                 sum(hashtextextended(ROW({columns})::text, 0))) FROM public.{table}"
+            ),
+        });
+    }
+    views
+}
+
+fn pair(row: Vec<Option<String>>) -> Option<(String, String)> {
+    let [one, other] = <[Option<String>; 2]>::try_from(row).ok()?;
+    Some((one?, other?))
+}
+
 fn key_value(text: &str, type_oid: &str) -> Option<KeyValue> {
     let oid = Oid(type_oid.parse().ok()?);
     let key = KeyType::of_builtin(oid).unwrap_or(KeyType {
@@ -202,43 +266,41 @@ fn key_value(text: &str, type_oid: &str) -> Option<KeyValue> {
 }
 
 /// What is wrong with a target's contents, given those of plain PostgreSQL; nothing if all is well.
+/// Tables that are `settled` need no look.
 #[must_use]
 pub fn problems(
     target: &Target,
     topology: &Topology,
     plain: &Tables,
     seen: &[Tables],
+    settled: &BTreeSet<String>,
 ) -> Vec<String> {
     let mut problems = Vec::new();
     let names: BTreeSet<&String> = plain
         .keys()
         .chain(seen.iter().flat_map(Tables::keys))
         .collect();
-    for name in names {
+    for name in names.into_iter().filter(|name| !settled.contains(*name)) {
         let table = TableName {
             database: &target.address.database,
             schema: "public",
             table: name,
         };
-        let rows_of = |tables: &Tables| tables.get(name).cloned().unwrap_or_default();
-        let union: Vec<Row> = match topology.declared(table) {
+        let rows_of = |tables: &'_ Tables| tables.get(name).cloned().unwrap_or_default();
+        let all: Vec<Arc<Vec<Row>>> = seen.iter().map(rows_of).collect();
+        let union = match topology.declared(table) {
             Some(Placement::Reference(_)) => {
                 problems.extend(copies_differ(target, name, seen));
-                seen.first().map(rows_of).unwrap_or_default()
+                all.get(..1).unwrap_or_default()
             }
             Some(Placement::Sharded(_)) => {
                 problems.extend(not_at_home(target, name, seen));
-                seen.iter().flat_map(rows_of).collect()
+                &all
             }
-            Some(Placement::Unsharded { .. }) | None => seen.iter().flat_map(rows_of).collect(),
+            Some(Placement::Unsharded { .. }) | None => &all,
         };
-        let lines = |rows: &[Row]| {
-            let mut lines: Vec<&str> = rows.iter().map(|row| row.masked.as_str()).collect();
-            lines.sort_unstable();
-            lines.join("\n")
-        };
-        let right = lines(&rows_of(plain));
-        let seen = lines(&union);
+        let right = lines(&[rows_of(plain)]);
+        let seen = lines(union);
         if right != seen {
             problems.push(sides(
                 &format!("rows of {name} over all shards"),
@@ -250,9 +312,20 @@ pub fn problems(
     problems
 }
 
+/// Rows of several servers, sorted, as lines.
+fn lines(parts: &[Arc<Vec<Row>>]) -> String {
+    let rows = parts.iter().flat_map(|rows| rows.iter());
+    let mut lines: Vec<&str> = rows.map(|row| row.masked.as_str()).collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
 fn copies_differ(target: &Target, table: &str, seen: &[Tables]) -> Vec<String> {
     let copy = |tables: &Tables| {
-        let rows = tables.get(table).map(Vec::as_slice).unwrap_or_default();
+        let rows = tables
+            .get(table)
+            .map(|rows| rows.as_slice())
+            .unwrap_or_default();
         rows.iter()
             .map(|row| row.whole.as_str())
             .collect::<Vec<_>>()
@@ -276,7 +349,7 @@ fn copies_differ(target: &Target, table: &str, seen: &[Tables]) -> Vec<String> {
 fn not_at_home(target: &Target, table: &str, seen: &[Tables]) -> Vec<String> {
     let mut problems = Vec::new();
     for (server, tables) in target.servers.iter().zip(seen) {
-        for row in tables.get(table).into_iter().flatten() {
+        for row in tables.get(table).into_iter().flat_map(|rows| rows.iter()) {
             if let Some(home) = row.home.as_ref().filter(|home| **home != server.uid) {
                 problems.push(format!(
                     "  a row of {table} lies on {} and belongs on {home}: {}",
@@ -361,12 +434,28 @@ async fn existing(server: &mut Server) -> Result<BTreeSet<String>, OracleError> 
 }
 
 impl Baseline {
+    /// Tables that every server holds just as it did.
+    #[must_use]
+    pub fn unchanged(&self, now: &[Tables]) -> BTreeSet<String> {
+        let mut unchanged: BTreeSet<String> =
+            self.tables.iter().flat_map(Tables::keys).cloned().collect();
+        for (then, now) in self.tables.iter().zip(now) {
+            unchanged.retain(|table| match (then.get(table), now.get(table)) {
+                (Some(then), Some(now)) => Arc::ptr_eq(then, now),
+                (None, None) => true,
+                _ => false,
+            });
+        }
+        unchanged
+    }
+
     /// Tables that are not as they were.
     #[must_use]
     pub fn effects(&self, now: &[Tables]) -> Vec<String> {
         let mut effects = Vec::new();
         for (then, now) in self.tables.iter().zip(now) {
-            let count = |tables: &Tables, table: &String| tables.get(table).map_or(0, Vec::len);
+            let count =
+                |tables: &Tables, table: &String| tables.get(table).map_or(0, |rows| rows.len());
             for table in then
                 .keys()
                 .filter(|table| count(then, table) != count(now, table))

@@ -1,5 +1,7 @@
 //! Each case on each target by each lane, and the verdicts.
 
+use std::collections::BTreeSet;
+
 use super::case::Case;
 use super::compare;
 use super::contents::{self, Baseline, Looker, Tables};
@@ -37,7 +39,8 @@ impl Contest {
                 Some(topology) => {
                     let (lines, uneven) = stage.fixture.shares(target, &seen);
                     report.remarks.extend(lines);
-                    let mut found = contents::problems(target, topology, &plain, &seen);
+                    let settled = BTreeSet::new();
+                    let mut found = contents::problems(target, topology, &plain, &seen, &settled);
                     found.extend(uneven);
                     if !found.is_empty() {
                         let label = format!("the fixture on {}", target.name);
@@ -126,18 +129,27 @@ impl Contest {
         case: &Case,
         traces: &[Trace],
     ) -> Result<Vec<Vec<String>>, OracleError> {
-        let mut plain = Tables::new();
+        let (mut plain, mut unchanged) = (Tables::new(), BTreeSet::new());
         let mut all = Vec::new();
         for (at, target) in self.stage.targets.iter_mut().enumerate() {
             let topology = at.checked_sub(1).map(|at| &self.stage.topologies[at]);
             let seen = self.lookers[at].look(target, topology, &case.masks).await?;
             match topology {
-                None => plain = seen.first().cloned().unwrap_or_default(),
+                None => {
+                    plain = seen.first().cloned().unwrap_or_default();
+                    unchanged = self.baselines[at].unchanged(&seen);
+                }
                 Some(topology) => {
+                    let mut settled = self.baselines[at].unchanged(&seen);
+                    settled.retain(|table| unchanged.contains(table));
                     let mut found = contents::left_prepared(target).await?;
                     let refusal = traces[at].refusal();
                     match refusal {
-                        None => found.extend(contents::problems(target, topology, &plain, &seen)),
+                        None => {
+                            found.extend(contents::problems(
+                                target, topology, &plain, &seen, &settled,
+                            ));
+                        }
                         // A refusal comes before any effect.
                         Some((0, _)) => found.extend(self.baselines[at].effects(&seen)),
                         Some(_) => {}

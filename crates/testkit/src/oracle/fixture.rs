@@ -74,7 +74,7 @@ impl Fixture {
         for table in SPREAD {
             let counts: Vec<usize> = seen
                 .iter()
-                .map(|tables| tables.get(table).map_or(0, Vec::len))
+                .map(|tables| tables.get(table).map_or(0, |rows| rows.len()))
                 .collect();
             let all: usize = counts.iter().sum();
             for (server, count) in target.servers.iter().zip(counts) {

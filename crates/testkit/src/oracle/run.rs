@@ -12,6 +12,7 @@ use super::case::{Body, Case, Statement};
 use super::error::OracleError;
 use super::script;
 use super::target::Target;
+use super::tuples;
 use crate::client::{Answer, Client, ClientError, Column, Extended, Reply};
 
 /// How long a statement of a case may take.
@@ -312,11 +313,7 @@ async fn show_answer(target: &mut Target, answer: &Answer) -> Result<Shown, Orac
         let overall = copy_out.formats.overall;
         shown.copy_out = match overall {
             Format::Text => whole.split(|byte| *byte == b'\n').map(show_bytes).collect(),
-            Format::Binary => copy_out
-                .pieces
-                .iter()
-                .map(|piece| show_bytes(piece))
-                .collect(),
+            Format::Binary => tuples::cut(&whole).into_iter().map(show_bytes).collect(),
         };
         let formats = format!("{overall:?} of {} columns", copy_out.formats.columns.len());
         shown.columns.push(("copy".to_owned(), formats));
