@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use testkit::oracle::contents::Looker;
+use testkit::oracle::fixture::Fixture;
 use testkit::oracle::stage::{Load, Options, Stage};
 use topology::{ShardEntry, Topology};
 
@@ -59,6 +60,7 @@ async fn every_row_of_the_fixture_has_a_home_and_every_shard_has_rows() {
         router: None,
         shards: Vec::new(),
         load: Load::Router,
+        fixture: Fixture::Own,
     };
     let mut stage = Stage::set(&options).await.expect("a stage");
     let target = &mut stage.targets[0];
