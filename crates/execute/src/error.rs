@@ -165,7 +165,7 @@ impl Diagnose for ExecuteError {
 impl Diagnose for PumpError {
     fn sqlstate(&self) -> SqlState {
         match self {
-            Self::ClientGone | Self::BackendGone(_) => SqlState::CONNECTION_FAILURE,
+            Self::ClientGone | Self::BackendGone { .. } => SqlState::CONNECTION_FAILURE,
             Self::Own(diagnostic) => diagnostic.code,
             Self::Unexpected { .. } => SqlState::PROTOCOL_VIOLATION,
         }
@@ -174,13 +174,13 @@ impl Diagnose for PumpError {
     fn fault(&self) -> Fault {
         match self {
             Self::ClientGone => Fault::Network,
-            Self::BackendGone(_) | Self::Own(_) | Self::Unexpected { .. } => Fault::Backend,
+            Self::BackendGone { .. } | Self::Own(_) | Self::Unexpected { .. } => Fault::Backend,
         }
     }
 
     fn detail(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::BackendGone(source) => Some(source.to_string().into()),
+            Self::BackendGone { source, .. } => Some(source.to_string().into()),
             Self::ClientGone | Self::Own(_) | Self::Unexpected { .. } => None,
         }
     }

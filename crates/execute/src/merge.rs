@@ -132,10 +132,8 @@ impl Executor<'_, '_> {
             work.request,
             hidden_columns(&work.plan.merge),
         );
-        backend
-            .connection
-            .try_flush()
-            .map_err(PumpError::BackendGone)?;
+        let flushed = backend.connection.try_flush();
+        flushed.map_err(|error| PumpError::gone(backend, error))?;
         Ok(Answer::new(share.shard, ahead))
     }
 

@@ -16,6 +16,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes};
 use net::Connection;
@@ -79,8 +80,14 @@ pub enum PumpError {
     #[error("the client has gone")]
     ClientGone,
     /// The backend can't be reached any more.
-    #[error("the connection to the shard was lost")]
-    BackendGone(#[source] io::Error),
+    #[error("the connection to shard {shard} was lost")]
+    BackendGone {
+        /// The shard's uid.
+        shard: Arc<str>,
+        /// What happened to it.
+        #[source]
+        source: io::Error,
+    },
     /// A statement of the router's own failed.
     #[error("a statement that prepares the connection failed: {}", .0.message)]
     Own(Box<Diagnostic>),
@@ -126,6 +133,20 @@ enum Fate {
     Pass,
     Swallow,
 }
+
+// === impl PumpError ===
+
+impl PumpError {
+    /// This backend can't be reached any more.
+    pub(crate) fn gone(backend: &Backend, source: io::Error) -> Self {
+        Self::BackendGone {
+            shard: Arc::clone(backend.shard()),
+            source,
+        }
+    }
+}
+
+// === impl Pump ===
 
 impl Pump<'_> {
     /// Copies until the script is at its end. The client's output may still hold bytes: the caller flushes.
@@ -411,10 +432,15 @@ impl Pump<'_> {
             .try_flush()
             .and_then(|()| self.backend.connection.try_fill())
         {
-            Ok(0) => return Err(PumpError::BackendGone(io::ErrorKind::UnexpectedEof.into())),
+            Ok(0) => {
+                return Err(PumpError::gone(
+                    self.backend,
+                    io::ErrorKind::UnexpectedEof.into(),
+                ));
+            }
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(PumpError::BackendGone(error)),
+            Err(error) => return Err(PumpError::gone(self.backend, error)),
         }
         // The client should see what there is before the wait.
         self.client
@@ -424,9 +450,9 @@ impl Pump<'_> {
         tokio::select! {
             biased;
             filled = self.backend.connection.fill_while_flushing() => match filled {
-                Ok(0) => Err(PumpError::BackendGone(io::ErrorKind::UnexpectedEof.into())),
+                Ok(0) => Err(PumpError::gone(self.backend, io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => Ok(()),
-                Err(error) => Err(PumpError::BackendGone(error)),
+                Err(error) => Err(PumpError::gone(self.backend, error)),
             },
             () = self.client.hangup(READ_AHEAD) => Err(PumpError::ClientGone),
         }
@@ -483,10 +509,10 @@ impl Pump<'_> {
         tokio::select! {
             biased;
             filled = backend.fill(), if !is_over => match filled {
-                Ok(0) => Err(PumpError::BackendGone(io::ErrorKind::UnexpectedEof.into())),
+                Ok(0) => Err(PumpError::gone(self.backend, io::ErrorKind::UnexpectedEof.into())),
                 // A notice or a parameter is no objection: only an error ends the copy early.
                 Ok(_) => Ok(holds_error(backend.buffered())),
-                Err(error) => Err(PumpError::BackendGone(error)),
+                Err(error) => Err(PumpError::gone(self.backend, error)),
             },
             filled = client.fill() => match filled {
                 Ok(0) | Err(_) => Err(PumpError::ClientGone),
@@ -521,11 +547,8 @@ impl Pump<'_> {
     }
 
     async fn flush_backend(&mut self) -> Result<(), PumpError> {
-        self.backend
-            .connection
-            .flush()
-            .await
-            .map_err(PumpError::BackendGone)
+        let flushed = self.backend.connection.flush().await;
+        flushed.map_err(|error| PumpError::gone(self.backend, error))
     }
 }
 

@@ -30,10 +30,8 @@ impl Executor<'_, '_> {
             let text = &share.text;
             wire::frontend::Message::Query { text }.encode(backend.connection.output());
             backend.expect_ready();
-            backend
-                .connection
-                .try_flush()
-                .map_err(PumpError::BackendGone)?;
+            let flushed = backend.connection.try_flush();
+            flushed.map_err(|error| PumpError::gone(backend, error))?;
         }
         for (at, share) in shares.iter().enumerate() {
             let which = Which {
