@@ -37,7 +37,7 @@ pub struct Config {
     /// Limits of each shard's pool.
     #[serde(default)]
     pub pool: Pool,
-    /// Limits of each session.
+    /// Limits of sessions.
     #[serde(default)]
     pub limits: Limits,
     /// The log.
@@ -115,10 +115,12 @@ pub struct Pool {
     pub prepared_max: usize,
 }
 
-/// Limits of each session.
+/// Limits of sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
+    /// Most clients at a time.
+    pub clients_max: usize,
     /// How long a statement waits for a backend.
     pub lease_wait_ms: u64,
     /// The longest message of a client.
@@ -339,6 +341,7 @@ impl Limits {
         session::Limits {
             lease_wait: Duration::from_millis(self.lease_wait_ms),
             message_bytes_max: self.message_bytes_max,
+            clients_max: self.clients_max,
             login_timeout: Duration::from_secs(self.login_timeout_s),
             prepared_max: self.prepared_max,
             shapes_max: self.shapes_max,
@@ -350,6 +353,7 @@ impl Default for Limits {
     fn default() -> Self {
         let limits = session::Limits::default();
         Self {
+            clients_max: limits.clients_max,
             lease_wait_ms: whole_ms(limits.lease_wait),
             message_bytes_max: limits.message_bytes_max,
             login_timeout_s: limits.login_timeout.as_secs(),

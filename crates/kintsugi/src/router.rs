@@ -234,6 +234,7 @@ fn house(
         cancels: Arc::default(),
         access: config.access.clone(),
         closing: CancellationToken::new(),
+        seats: Arc::new(tokio::sync::Semaphore::new(config.limits.clients_max)),
         limits: config.limits.clone(),
         statements: std::sync::atomic::AtomicU64::new(0),
     })

@@ -42,8 +42,14 @@ impl Session {
             Body::Declare { name, hold, .. } => {
                 self.declare((name, *hold), body, request, snapshot).await
             }
-            Body::Fetch { cursor, .. } => self.on_cursor((Some(cursor), body), request, snapshot).await,
-            Body::Close(cursor) => self.on_cursor((cursor.as_deref(), body), request, snapshot).await,
+            Body::Fetch { cursor, .. } => {
+                self.on_cursor((Some(cursor), body), request, snapshot)
+                    .await
+            }
+            Body::Close(cursor) => {
+                self.on_cursor((cursor.as_deref(), body), request, snapshot)
+                    .await
+            }
             Body::Notification(notification) => {
                 self.notification(notification, request, snapshot).await
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use pool::{Pools, StatementId};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use topology::Topology;
 
@@ -35,13 +36,17 @@ pub struct House {
     pub closing: CancellationToken,
     /// Bounds.
     pub limits: Limits,
+    /// A permit for each client that may still come in: `limits.clients_max` at first.
+    pub seats: Arc<Semaphore>,
     /// Statements prepared so far.
     pub statements: AtomicU64,
 }
 
-/// Bounds on what one session may use.
+/// Bounds on what sessions may use.
 #[derive(Clone, Debug)]
 pub struct Limits {
+    /// The most clients at a time.
+    pub clients_max: usize,
     /// How long a statement waits for a backend.
     pub lease_wait: Duration,
     /// The longest message of a client, in bytes.
@@ -66,6 +71,7 @@ impl House {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            clients_max: 10_000,
             lease_wait: Duration::from_secs(15),
             message_bytes_max: 1 << 30,
             login_timeout: Duration::from_mins(1),

@@ -235,7 +235,8 @@ impl Session {
             .any(|name| self.settings.effective(name).is_some());
         let now = |(name, first): (&String, &String)| {
             let value = self.settings.effective(&name.to_ascii_lowercase());
-            let is_implied = has_role && (name == "is_superuser" || name == "session_authorization");
+            let is_implied =
+                has_role && (name == "is_superuser" || name == "session_authorization");
             let value = value.unwrap_or(first).to_owned();
             (!is_implied).then(|| (name.clone(), value))
         };

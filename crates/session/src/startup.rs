@@ -7,6 +7,7 @@ use execute::{Pipeline, SessionSequences, Transaction, Wanted};
 use net::Connection;
 use pg::{Diagnose, Diagnostic, SqlState};
 use pool::Identity;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use wire::Startup;
 use wire::backend::Message;
@@ -63,9 +64,12 @@ pub async fn serve(house: Arc<House>, mut client: Connection) -> Result<(), Halt
         Ok(Err(gone)) => return Err(gone),
         Err(_elapsed) => return Err(Halt::client(std::io::ErrorKind::TimedOut.into())),
     };
+    let (begun, seat) = begun;
     let mut session = begun.into_session(house, client, closing);
     session.welcome();
-    session.serve().await
+    let result = session.serve().await;
+    drop(seat);
+    result
 }
 
 /// Tells the client why it can't come in.
@@ -85,9 +89,18 @@ struct Begun {
     transaction: Transaction,
 }
 
-async fn begin(house: &Arc<House>, client: &mut Connection) -> Result<Option<Begun>, Halt> {
+/// A client that may come in, and its seat among the clients.
+async fn begin(
+    house: &Arc<House>,
+    client: &mut Connection,
+) -> Result<Option<(Begun, OwnedSemaphorePermit)>, Halt> {
     let Some(start) = read_start(house, client).await? else {
         return Ok(None);
+    };
+    // A request to cancel needs no seat, and has ended above.
+    let Ok(seat) = Arc::clone(&house.seats).try_acquire_owned() else {
+        let message = "sorry, too many clients already";
+        return Err(Diagnostic::fatal(SqlState::TOO_MANY_CONNECTIONS, message).into());
     };
     if let Some(negotiation) = start.negotiation() {
         negotiation.encode(client.output());
@@ -127,13 +140,14 @@ async fn begin(house: &Arc<House>, client: &mut Connection) -> Result<Option<Beg
         .map_err(fatal)?;
     transaction.release().await;
     house.catalogs.open(&identity).await.map_err(fatal)?;
-    Ok(Some(Begun {
+    let begun = Begun {
         identity,
         settings,
         defaults,
         reported,
         transaction,
-    }))
+    };
+    Ok(Some((begun, seat)))
 }
 
 /// Reads start-up packets up to the one that begins a session; `None` when there is none to come.

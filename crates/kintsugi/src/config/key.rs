@@ -138,6 +138,12 @@ pub const KEYS: &[Key] = &[
         "most prepared statements on one connection to a shard",
     ),
     key(
+        "limits.clients_max",
+        "10000",
+        "`10000`",
+        "most clients at a time; more are told so and closed",
+    ),
+    key(
         "limits.lease_wait_ms",
         "15000",
         "`15000`",
