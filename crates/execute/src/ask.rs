@@ -4,6 +4,7 @@ use pg::Format;
 use pool::Backend;
 use wire::frontend::BindParts;
 
+use crate::number::{Adapted, Translation};
 use crate::{ExecuteError, Request};
 
 /// Rows of text.
@@ -47,13 +48,15 @@ pub(crate) async fn ask_with_request(
     backend: &mut Backend,
     query: &str,
     request: &Request<'_>,
+    translation: Option<&Translation>,
 ) -> Result<Rows, ExecuteError> {
+    let adapted = Adapted::of(request, translation)?;
     backend.settle().await?;
     let output = backend.connection.output();
-    wire::frontend::parse(output, "", query, request.types);
+    wire::frontend::parse(output, "", query, adapted.types(request));
     let (mut values, mut formats) = (Vec::new(), Vec::new());
     if let Some(bind) = request.bind {
-        values.extend(bind.parameters());
+        values.extend(adapted.parameters(bind));
         formats.extend((0..values.len()).map(|index| bind.parameter_formats.of(index)));
     }
     let parts = BindParts {

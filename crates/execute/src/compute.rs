@@ -114,7 +114,7 @@ impl Executor<'_, '_> {
             sql::quote_literal(&name)
         );
         let called = format!("SELECT is_called FROM {name}");
-        let rows = ask_with_request(backend, &query, request).await?;
+        let rows = ask_with_request(backend, &query, request, None).await?;
         let is_called = backend.simple(&called).await?;
         let is_called = is_called.first().and_then(pool::ResultSet::value) == Some("t");
         self.hands.environment.sequences.forget(sequence);
@@ -137,8 +137,15 @@ impl Executor<'_, '_> {
         request: &Request<'_>,
     ) -> Result<Option<String>, ExecuteError> {
         let place = self.enlist_any().await?;
+        let shard = self.hands.transaction.participants()[place].shard;
+        let translation = self.hands.translation(shard).await?;
         let backend = self.hands.transaction.participants()[place].backend();
-        let rows = ask_with_request(backend, &format!("SELECT ({sql})"), request).await?;
+        let request = Request {
+            row: None,
+            ..*request
+        };
+        let query = format!("SELECT ({sql})");
+        let rows = ask_with_request(backend, &query, &request, translation.as_ref()).await?;
         self.hands.transaction.release().await;
         Ok(rows
             .into_iter()

@@ -21,6 +21,11 @@ pub async fn describe(
     text: &str,
     types: &[Oid],
 ) -> Result<(Vec<Oid>, Option<Bytes>), ExecuteError> {
+    let translation = hands.translation(shard).await?;
+    let types = match &translation {
+        Some(translation) => translation.to_shard(types)?.into(),
+        None => std::borrow::Cow::Borrowed(types),
+    };
     let place = hands
         .transaction
         .enlist(hands.environment, shard, hands.wanted)
@@ -29,7 +34,7 @@ pub async fn describe(
     participant.settle_ahead().await?;
     let backend = participant.backend();
     let output = backend.connection.output();
-    wire::frontend::parse(output, "", text, types);
+    wire::frontend::parse(output, "", text, &types);
     let target = wire::frontend::Target::Statement;
     wire::frontend::Message::Describe { target, name: "" }.encode(output);
     wire::frontend::Message::Sync.encode(output);
@@ -54,6 +59,12 @@ pub async fn describe(
     }
     match failure {
         Some(diagnostic) => Err(diagnostic.into()),
-        None => Ok((parameters, row)),
+        None => match (translation, row) {
+            (None, row) => Ok((parameters, row)),
+            (Some(translation), row) => {
+                let row = row.map(|body| translation.description(&body)).transpose()?;
+                Ok((translation.to_client(&parameters)?, row))
+            }
+        },
     }
 }

@@ -141,7 +141,8 @@ impl Diagnose for ExecuteError {
 
     fn to_diagnostic(&self) -> Diagnostic {
         match self {
-            Self::Raised(diagnostic) | Self::Pump(PumpError::Own(diagnostic)) => {
+            Self::Raised(diagnostic)
+            | Self::Pump(PumpError::Own(diagnostic) | PumpError::Number(diagnostic)) => {
                 (**diagnostic).clone()
             }
             Self::Backend(error) => error.to_diagnostic(),
@@ -166,7 +167,7 @@ impl Diagnose for PumpError {
     fn sqlstate(&self) -> SqlState {
         match self {
             Self::ClientGone | Self::BackendGone { .. } => SqlState::CONNECTION_FAILURE,
-            Self::Own(diagnostic) => diagnostic.code,
+            Self::Own(diagnostic) | Self::Number(diagnostic) => diagnostic.code,
             Self::Unexpected { .. } => SqlState::PROTOCOL_VIOLATION,
         }
     }
@@ -175,13 +176,14 @@ impl Diagnose for PumpError {
         match self {
             Self::ClientGone => Fault::Network,
             Self::BackendGone { .. } | Self::Own(_) | Self::Unexpected { .. } => Fault::Backend,
+            Self::Number(_) => Fault::Client,
         }
     }
 
     fn detail(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::BackendGone { source, .. } => Some(source.to_string().into()),
-            Self::ClientGone | Self::Own(_) | Self::Unexpected { .. } => None,
+            Self::ClientGone | Self::Own(_) | Self::Number(_) | Self::Unexpected { .. } => None,
         }
     }
 }

@@ -14,6 +14,7 @@ use topology::{ShardId, Topology};
 
 use crate::ask::ask_with_texts;
 use crate::block::{Kind, Modes};
+use crate::number::Adapted;
 use crate::pump::{Expect, Pump, Pumped};
 use crate::sequence::SessionSequences;
 use crate::{ExecuteError, Hands, Known, Position, Request};
@@ -210,12 +211,15 @@ impl Executor<'_, '_> {
         effect: Effect,
         facts: Facts,
     ) -> Result<Ran, ExecuteError> {
+        let translation = self.hands.translation(shard).await?;
+        let adapted = Adapted::of(request, translation.as_ref())?;
         let Hands {
             environment,
             transaction,
             wanted,
             client,
             noticed,
+            ..
         } = &mut *self.hands;
         let place = transaction.enlist(environment, shard, *wanted).await?;
         // A block of the router's own may still fail to commit.
@@ -227,7 +231,7 @@ impl Executor<'_, '_> {
         participant.note(effect, facts);
         let mut script = participant.take_ahead();
         let backend = participant.backend();
-        write_request(backend, request, &mut script);
+        write_request(backend, request, &adapted, &mut script);
         backend.settle().await?;
         noticed.tag = None;
         let mut pump = Pump {
@@ -237,6 +241,8 @@ impl Executor<'_, '_> {
             position: request.position,
             holds_tag,
             sync_follows_copy: false,
+            translation,
+            inside: adapted.inside,
         };
         match pump.run(&mut script).await? {
             Pumped::Done => Ok(Ran::Done {
@@ -286,6 +292,7 @@ async fn ask_all(
 fn write_request(
     backend: &mut pool::Backend,
     request: &Request<'_>,
+    adapted: &Adapted,
     script: &mut crate::pump::Script,
 ) {
     backend.expect_ready();
@@ -295,10 +302,8 @@ fn write_request(
         script.push_back(Expect::Query);
         return;
     };
-    wire::frontend::parse(output, "", request.text, request.types);
-    let mut unnamed = *bind;
-    (unnamed.portal, unnamed.statement) = ("", "");
-    wire::frontend::Message::Bind(unnamed).encode(output);
+    wire::frontend::parse(output, "", request.text, adapted.types(request));
+    adapted.write_bind(bind, ("", ""), output);
     script.extend([Expect::Skip, Expect::Skip]);
     if request.says_columns {
         let target = wire::frontend::Target::Portal;

@@ -43,15 +43,19 @@ impl Executor<'_, '_> {
         }
         let mut lines: Vec<String> = header.to_vec();
         for share in &shares {
+            let translation = self.hands.translation(share.shard).await?;
             let place = self.enlist(share.shard).await?;
             let participant = &mut self.hands.transaction.participants()[place];
             participant.note(plan.effect, facts);
             let text = format!("{options}{}", share.text);
             let request = Request {
                 text: &text,
+                row: None,
                 ..*request
             };
-            let rows = crate::ask::ask_with_request(participant.backend(), &text, &request).await?;
+            let backend = participant.backend();
+            let rows = crate::ask::ask_with_request(backend, &text, &request, translation.as_ref())
+                .await?;
             lines.push(format!(
                 "  Shard {}",
                 self.hands.environment.shard_name(share.shard)

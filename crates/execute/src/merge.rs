@@ -17,6 +17,7 @@ use pg::{Diagnostic, Format, SqlState};
 use plan::{Bound, Effect, Merge, RowWindow, Text, Values as _};
 
 use crate::executor::{Executor, Ran, Work};
+use crate::number::Adapted;
 use crate::pump::PumpError;
 use crate::{ExecuteError, Known, Request};
 pub(crate) use answer::read;
@@ -113,6 +114,8 @@ impl Executor<'_, '_> {
     }
 
     async fn send_one(&mut self, share: &Share, work: Work<'_>) -> Result<Answer, ExecuteError> {
+        let translation = self.hands.translation(share.shard).await?;
+        let adapted = Adapted::of(work.request, translation.as_ref())?;
         let crate::Hands {
             environment,
             transaction,
@@ -128,13 +131,13 @@ impl Executor<'_, '_> {
         let backend = participant.backend();
         write_share(
             backend,
-            &share.text,
+            (&share.text, &adapted),
             work.request,
             hidden_columns(&work.plan.merge),
         );
         let flushed = backend.connection.try_flush();
         flushed.map_err(|error| PumpError::gone(backend, error))?;
-        Ok(Answer::new(share.shard, ahead))
+        Ok(Answer::new(share.shard, ahead, translation))
     }
 
     /// Brings the answers together; the command tag comes back.
@@ -369,16 +372,21 @@ fn hidden_columns(merge: &Merge) -> u16 {
 }
 
 /// Writes a shard's share in the protocol that the client used. Hidden columns come as text unless one format stands for all.
-fn write_share(backend: &mut pool::Backend, text: &str, request: &Request<'_>, hidden: u16) {
+fn write_share(
+    backend: &mut pool::Backend,
+    (text, adapted): (&str, &Adapted),
+    request: &Request<'_>,
+    hidden: u16,
+) {
     backend.expect_ready();
     let output = backend.connection.output();
     let Some(bind) = request.bind else {
         return wire::frontend::Message::Query { text }.encode(output);
     };
-    wire::frontend::parse(output, "", text, request.types);
+    wire::frontend::parse(output, "", text, adapted.types(request));
     let count = bind.parameter_count();
     let parameter_formats: Vec<_> = (0..count).map(|i| bind.parameter_formats.of(i)).collect();
-    let parameters: Vec<_> = bind.parameters().collect();
+    let parameters = adapted.parameters(bind);
     let mut result_formats: Vec<_> = bind.result_formats.iter().collect();
     if result_formats.len() > 1 {
         result_formats.extend(std::iter::repeat_n(Format::Text, usize::from(hidden)));

@@ -5,6 +5,8 @@
 //! pipeline of one shard costs one write and as many reads as the kernel needs. When a pipeline goes on to another shard, what
 //! has run so far becomes part of a block of the router's own ([`Kind::Implicit`]), since one `Sync` is one transaction.
 
+use std::collections::HashMap;
+
 use bytes::{Bytes, BytesMut};
 use net::Connection;
 use pg::{Oid, SqlState};
@@ -12,8 +14,9 @@ use pool::StatementId;
 use topology::ShardId;
 
 use crate::block::{Kind, Modes};
+use crate::number::{Adapted, Inside, Numbers, Translation};
 use crate::pump::{Expect, Noticed, Pump, Pumped, Script};
-use crate::{Environment, ExecuteError, Position, Transaction, Wanted};
+use crate::{Environment, ExecuteError, Position, Request, Transaction, Wanted};
 
 /// What a pipeline needs of its session at each step.
 pub struct Hands<'a> {
@@ -27,6 +30,24 @@ pub struct Hands<'a> {
     pub wanted: Wanted<'a>,
     /// What was noticed while answers were copied.
     pub noticed: &'a mut Noticed,
+    /// The shards' numbers beside those that the client knows.
+    pub numbers: &'a Numbers,
+}
+
+// === impl Hands ===
+
+impl Hands<'_> {
+    /// How to translate for a shard; `None` where its numbers are those that the client knows.
+    ///
+    /// # Errors
+    /// They can't be read.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn translation(&self, shard: ShardId) -> Result<Option<Translation>, ExecuteError> {
+        let database = &self.transaction.identity().database;
+        self.numbers.of(self.environment, database, shard).await
+    }
 }
 
 /// A statement as backends know it.
@@ -38,6 +59,18 @@ pub struct Preparable<'a> {
     pub text: &'a str,
     /// Parameter types, as declared to the backend.
     pub types: &'a [Oid],
+    /// All parameter types.
+    pub parameters: &'a [Oid],
+    /// The columns as the client knows them: the body of a `RowDescription`.
+    pub row: Option<&'a Bytes>,
+}
+
+/// A `Bind` for a shard with other numbers.
+struct OwnBind<'a> {
+    bind: wire::frontend::Bind<'a>,
+    /// The declared parameter types.
+    types: Vec<Oid>,
+    adapted: Adapted,
 }
 
 /// How a step ended.
@@ -59,6 +92,8 @@ pub struct Pipeline {
     script: Script,
     /// Something has been executed on the active backend since its last `ReadyForQuery`.
     has_run: bool,
+    /// Of portals whose answers have numbers of types inside, by name: in which columns.
+    inside: HashMap<String, Inside>,
 }
 
 impl Pipeline {
@@ -86,6 +121,11 @@ impl Pipeline {
         statement: Preparable<'_>,
         bind: &Bytes,
     ) -> Result<Flow, ExecuteError> {
+        let translation = hands.translation(shard).await?;
+        let own = translation
+            .as_ref()
+            .map(|translation| OwnBind::of(statement, bind, translation))
+            .transpose()?;
         let flow = self.activate(hands, shard).await?;
         if flow != Flow::Went {
             return Ok(flow);
@@ -108,14 +148,34 @@ impl Pipeline {
         if !is_under_way && !backend.prepared.touch(statement.id) {
             let name = statement.id.to_string();
             let output = backend.connection.output();
-            wire::frontend::parse(output, &name, statement.text, statement.types);
+            let types = own.as_ref().map_or(statement.types, |own| &own.types);
+            wire::frontend::parse(output, &name, statement.text, types);
             self.script.push_back(Expect::Parsed(statement.id));
         }
         let name = statement.id.to_string();
-        wire::rewrite::rename_statement(b'B', bind, &name, backend.connection.output())
-            .map_err(|error| pg::Diagnose::to_diagnostic(&error))?;
+        let output = backend.connection.output();
+        match own {
+            None => wire::rewrite::rename_statement(b'B', bind, &name, output)
+                .map_err(|error| pg::Diagnose::to_diagnostic(&error))?,
+            Some(own) => {
+                own.adapted
+                    .write_bind(&own.bind, (own.bind.portal, &name), output);
+                self.note_inside(own.bind.portal, own.adapted.inside);
+            }
+        }
         self.script.push_back(Expect::Pass);
         Ok(Flow::Went)
+    }
+
+    fn note_inside(&mut self, portal: &str, inside: Option<Inside>) {
+        match inside {
+            Some(inside) => {
+                self.inside.insert(portal.to_owned(), inside);
+            }
+            None => {
+                self.inside.remove(portal);
+            }
+        }
     }
 
     /// Runs a portal that was bound on `shard`.
@@ -136,10 +196,15 @@ impl Pipeline {
         if flow != Flow::Went {
             return Ok(flow);
         }
+        let translation = match self.inside.get(portal).cloned() {
+            Some(inside) => hands.translation(shard).await?.map(|own| (own, inside)),
+            None => None,
+        };
         if let Some(participant) = hands.transaction.participant(shard) {
             participant.backend().open_batch();
             let output = participant.backend().connection.output();
             wire::frontend::Message::Execute { portal, rows_max }.encode(output);
+            self.script.extend(translation.map(Expect::Inside));
             self.script.push_back(Expect::Rows);
             self.has_run = true;
         }
@@ -352,7 +417,41 @@ impl Pipeline {
             position: Position::Same,
             holds_tag: false,
             sync_follows_copy,
+            translation: None,
+            inside: None,
         };
         Ok(pump.run(script).await?)
+    }
+}
+
+// === impl OwnBind ===
+
+impl<'a> OwnBind<'a> {
+    fn of(
+        statement: Preparable<'_>,
+        body: &'a Bytes,
+        translation: &Translation,
+    ) -> Result<Self, ExecuteError> {
+        let bind = match wire::frontend::Message::parse(b'B', body) {
+            Ok(wire::frontend::Message::Bind(bind)) => bind,
+            Ok(_) => return Err(ExecuteError::Lost),
+            Err(error) => return Err(pg::Diagnose::to_diagnostic(&error).into()),
+        };
+        let request = Request {
+            text: statement.text,
+            position: Position::Same,
+            bind: Some(&bind),
+            types: statement.parameters,
+            row: statement.row,
+            lifted: None,
+            rows_max: 0,
+            says_columns: false,
+        };
+        let adapted = Adapted::of(&request, Some(translation))?;
+        Ok(Self {
+            bind,
+            types: translation.to_shard(statement.types)?,
+            adapted,
+        })
     }
 }

@@ -14,6 +14,8 @@
 //! After an error the backend skips to the next `Sync`, and so does the script: every entry up to the next
 //! [`Expect::Ready`] falls away.
 
+mod translated;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use pool::{Backend, StatementId};
 use wire::backend::TransactionStatus;
 
 use crate::Position;
+use crate::number::{Inside, Translation};
 
 /// Above this many bytes the client's output is flushed before more is read.
 pub(crate) const FLUSH_SIZE: usize = 64 * 1024;
@@ -53,6 +56,8 @@ pub enum Expect {
     Ready,
     /// A message of the router's own.
     Say(Bytes),
+    /// No message: the rows of the next [`Expect::Rows`] have numbers of types inside.
+    Inside((Translation, Inside)),
 }
 
 /// What is expected, in order.
@@ -91,6 +96,9 @@ pub enum PumpError {
     /// A statement of the router's own failed.
     #[error("a statement that prepares the connection failed: {}", .0.message)]
     Own(Box<Diagnostic>),
+    /// The shard's numbers of types could not be told as the authoritative shard's.
+    #[error("{}", .0.message)]
+    Number(Box<Diagnostic>),
     /// The backend said something that the protocol doesn't allow here.
     #[error("the shard answered with message {tag:?} where the protocol has none")]
     Unexpected {
@@ -125,6 +133,10 @@ pub struct Pump<'a> {
     /// A `Sync` that the client sent ahead of its COPY data is lost on a backend that copies (the protocol says so), and the
     /// client sends another after the data. Set when the script's next `Ready` stands for such a `Sync`.
     pub sync_follows_copy: bool,
+    /// How the shard's numbers become those that the client knows.
+    pub translation: Option<Translation>,
+    /// In which columns of the rows at hand there are numbers of types.
+    pub inside: Option<Inside>,
 }
 
 /// What to do with the message at hand.
@@ -159,9 +171,13 @@ impl Pump<'_> {
     pub async fn run(&mut self, script: &mut Script) -> Result<Pumped, PumpError> {
         let mut failed: Option<SqlState> = None;
         loop {
-            while let Some(Expect::Say(_)) = script.front() {
-                if let Some(Expect::Say(bytes)) = script.pop_front() {
-                    self.client.write(&bytes);
+            while let Some(Expect::Say(_) | Expect::Inside(_)) = script.front() {
+                match script.pop_front() {
+                    Some(Expect::Say(bytes)) => self.client.write(&bytes),
+                    Some(Expect::Inside((translation, inside))) => {
+                        (self.translation, self.inside) = (Some(translation), Some(inside));
+                    }
+                    _ => {}
                 }
             }
             let Some(expected) = script.front() else {
@@ -240,6 +256,17 @@ impl Pump<'_> {
         tag: u8,
         length: usize,
     ) -> Result<Step, PumpError> {
+        if tag == b'T'
+            && self.translation.is_some()
+            && matches!(
+                expected,
+                Expect::Pass | Expect::Columns | Expect::Query | Expect::Rows
+            )
+        {
+            self.columns(length).await?;
+            let is_whole = matches!(expected, Expect::Pass | Expect::Columns);
+            return Ok(if is_whole { Step::Next } else { Step::Stay });
+        }
         match expected {
             Expect::Skip => {
                 self.take(length, Fate::Swallow).await?;
@@ -281,13 +308,18 @@ impl Pump<'_> {
                 let fate = if is_held { Fate::Swallow } else { Fate::Pass };
                 self.take(length, fate).await?;
                 let ends = matches!(tag, b'C' | b'I' | b's') && *expected == Expect::Rows;
+                if ends {
+                    self.inside = None;
+                }
                 Ok(if ends { Step::Next } else { Step::Stay })
             }
             Expect::SkipQuery => {
                 self.take(length, Fate::Swallow).await?;
                 Ok(Step::Stay)
             }
-            Expect::Ready | Expect::Say(_) => Err(PumpError::Unexpected { tag: tag.into() }),
+            Expect::Ready | Expect::Say(_) | Expect::Inside(_) => {
+                Err(PumpError::Unexpected { tag: tag.into() })
+            }
         }
     }
 
@@ -359,6 +391,9 @@ impl Pump<'_> {
 
     /// Passes on every complete row that is buffered, in one piece.
     async fn rows(&mut self) -> Result<(), PumpError> {
+        if let Some(inside) = self.inside.clone() {
+            return self.translated_row(&inside).await;
+        }
         let buffered = self.backend.connection.buffered();
         let mut end = 0;
         while let Some((b'D', length)) = header_of(&buffered[end..]) {

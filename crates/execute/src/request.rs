@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use pg::{Format, Oid};
 use plan::{ParamValue, Values};
 use wire::frontend::Bind;
@@ -19,6 +20,8 @@ pub struct Request<'a> {
     pub bind: Option<&'a Bind<'a>>,
     /// Types of the parameters.
     pub types: &'a [Oid],
+    /// The columns as the client knows them: the body of a `RowDescription`; only in the extended protocol.
+    pub row: Option<&'a Bytes>,
     /// The lifted text, where the plan may name its literals.
     pub lifted: Option<&'a sql::Lifted>,
     /// At most so many rows are wanted now (`Execute` with a limit); 0 is all.

@@ -3,12 +3,15 @@
 //! Invariant: numbers that came with PostgreSQL are the same everywhere (shards run one major version), so only those of
 //! people's objects are held, and only where they differ.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use catalog::Catalog;
 use pg::Oid;
 
 use crate::{Backend, LoadError, Settings, catalog_loader::row::Row};
+
+/// People's objects have numbers from here on.
+const FIRST_OWN: u32 = 16384;
 
 const TYPES: &str = r"
 SELECT n.nspname, t.typname, t.oid FROM pg_catalog.pg_type t
@@ -26,6 +29,16 @@ JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.oid >= 16384 AND c.relpersistence <> 't'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
 
+/// Ranges whose values hold numbers of types, because those of their subtype do.
+const RANGES: &str = "
+SELECT pg_catalog.unnest(ARRAY[r.rngtypid, r.rngmultitypid]) FROM pg_catalog.pg_range r
+JOIN pg_catalog.pg_type s ON s.oid = r.rngsubtype
+WHERE r.rngsubtype >= 16384 AND (s.typtype IN ('c', 'd', 'r') OR s.typelem <> 0)";
+
+/// Definitions that the authoritative shard has committed may still wait here among these.
+const PENDING: &str = "SELECT gid FROM pg_catalog.pg_prepared_xacts
+WHERE database = pg_catalog.current_database()";
+
 /// Translates numbers between one shard and the authoritative one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMap {
@@ -35,6 +48,14 @@ pub struct TypeMap {
     relations: Both,
     /// By the shard's number of the relation and of the column.
     columns: HashMap<(Oid, i16), i16>,
+    /// Types of the authoritative shard that this one lacks.
+    lacking: HashSet<Oid>,
+    /// Types of this shard that the authoritative one lacks, by this shard's numbers.
+    strange: HashSet<Oid>,
+    /// Ranges of this shard over types whose values hold numbers.
+    nested_ranges: HashSet<Oid>,
+    /// Prepared transactions that were open when the numbers were read: what they define is not in the map.
+    pending: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,13 +76,24 @@ impl TypeMap {
     /// Not cancel safe: the backend is then closed when it is given back.
     pub async fn load(backend: &mut Backend, catalog: &Catalog) -> Result<Self, LoadError> {
         let database = backend.identity().database.clone();
+        let reset = backend.apply(&Settings::empty()).await;
+        reset.map_err(|source| LoadError::Query { database, source })?;
+        Self::load_within(backend, catalog).await
+    }
+
+    /// As [`TypeMap::load`], in whatever transaction the backend has open and as that transaction sees it.
+    ///
+    /// # Errors
+    /// When the query fails.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: the backend is then closed when it is given back.
+    pub async fn load_within(backend: &mut Backend, catalog: &Catalog) -> Result<Self, LoadError> {
+        let database = backend.identity().database.clone();
         let failed = |source| LoadError::Query { database, source };
-        let ask = async {
-            backend.apply(&Settings::empty()).await?;
-            backend
-                .simple(&format!("{TYPES};{RELATIONS};{COLUMNS}"))
-                .await
-        };
+        // What is pending is asked first: what is settled before that is seen by the queries after it.
+        let sql = format!("{PENDING};{TYPES};{RELATIONS};{COLUMNS};{RANGES}");
+        let ask = backend.simple(&sql);
         let results = ask.await.map_err(failed)?;
         let rows = |at: usize| {
             let rows = results
@@ -74,11 +106,16 @@ impl TypeMap {
         };
         let mut map = Self {
             catalog_version: catalog.version,
-            types: Both::of(rows(0), &catalog.types_by_name)?,
-            relations: Both::of(rows(1), &catalog.relations_by_name)?,
-            columns: HashMap::new(),
+            types: Both::of(rows(1), &catalog.types_by_name)?,
+            relations: Both::of(rows(2), &catalog.relations_by_name)?,
+            pending: rows(0).map(|row| row.text(0).to_owned()).collect(),
+            ..Self::default()
         };
-        for row in rows(2) {
+        map.compare_types(rows(1), catalog)?;
+        for row in rows(4) {
+            map.nested_ranges.insert(row.oid(0)?);
+        }
+        for row in rows(3) {
             let (relation, number) = (row.oid(0)?, row.number(2)?);
             let known = catalog
                 .relations
@@ -98,6 +135,66 @@ impl TypeMap {
         self.types.to_authoritative.is_empty()
             && self.relations.to_authoritative.is_empty()
             && self.columns.is_empty()
+            && self.lacking.is_empty()
+            && self.strange.is_empty()
+    }
+
+    /// Everything that the authoritative shard had committed is in the map.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Only what was pending at an earlier reading too can still bring definitions of that reading's version.
+    pub fn settle_after(&mut self, earlier: &Self) {
+        self.pending.retain(|gid| earlier.pending.contains(gid));
+    }
+
+    /// The open transaction's own view: nothing that others prepared belongs to it.
+    pub fn assume_settled(&mut self) {
+        self.pending.clear();
+    }
+
+    /// The shard has this type of the authoritative one.
+    #[must_use]
+    pub fn has_type(&self, authoritative: Oid) -> bool {
+        !self.lacking.contains(&authoritative)
+    }
+
+    /// The authoritative shard has this type of the shard.
+    #[must_use]
+    pub fn is_known_type(&self, shards: Oid) -> bool {
+        !self.strange.contains(&shards)
+    }
+
+    /// Values of this type of the authoritative shard are ranges that hold numbers of types.
+    #[must_use]
+    pub fn is_nested_range(&self, authoritative: Oid) -> bool {
+        self.nested_ranges
+            .contains(&self.type_to_shard(authoritative))
+    }
+
+    fn compare_types<'a>(
+        &mut self,
+        rows: impl Iterator<Item = Row<'a>>,
+        catalog: &Catalog,
+    ) -> Result<(), LoadError> {
+        let mut seen = HashSet::new();
+        for row in rows {
+            let shards = row.oid(2)?;
+            let names = catalog.types_by_name.get(row.text(0));
+            match names.and_then(|names| names.get(row.text(1))) {
+                Some(authoritative) => {
+                    seen.insert(*authoritative);
+                }
+                None => {
+                    self.strange.insert(shards);
+                }
+            }
+        }
+        let own = |oid: &Oid| oid.0 >= FIRST_OWN && !seen.contains(oid);
+        self.lacking = catalog.types.keys().copied().filter(own).collect();
+        Ok(())
     }
 
     /// The authoritative number of a type of the shard.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Catalog;
+use execute::Numbers;
 use parking_lot::RwLock;
 use pg::Diagnostic;
 use pool::{Backend, CatalogLoader, CatalogWatch, Identity, LoadError, Pools, WatchConfig};
@@ -24,6 +25,8 @@ pub struct Catalogs {
     authority: ShardId,
     loader: Arc<CatalogLoader>,
     watches: RwLock<HashMap<Arc<str>, Arc<CatalogWatch>>>,
+    /// By database, for the newest catalog that somebody asked for.
+    numbers: RwLock<HashMap<Arc<str>, Arc<Numbers>>>,
     /// Held while a database is opened, so that it is loaded once.
     opening: Mutex<()>,
 }
@@ -39,6 +42,7 @@ impl Catalogs {
             authority,
             loader: Arc::new(CatalogLoader::new()),
             watches: RwLock::default(),
+            numbers: RwLock::default(),
             opening: Mutex::new(()),
         }
     }
@@ -79,6 +83,32 @@ impl Catalogs {
     pub fn current(&self, database: &str) -> Result<Arc<Catalog>, Diagnostic> {
         let watch = self.watch(database).ok_or_else(|| not_open(database))?;
         Ok(watch.current())
+    }
+
+    /// The shards' numbers beside a snapshot's, shared by the sessions that use that snapshot.
+    #[must_use]
+    pub fn numbers(&self, catalog: &Arc<Catalog>) -> Arc<Numbers> {
+        let database = catalog.database.as_str();
+        let known = self.numbers.read().get(database).cloned();
+        if let Some(known) = known.filter(|known| known.version() == catalog.version) {
+            return known;
+        }
+        let mut all = self.numbers.write();
+        let is_newest = |known: &Arc<Numbers>| known.version() > catalog.version;
+        let fresh = || {
+            let count = self.pools.shards().count();
+            Arc::new(Numbers::new(Arc::clone(catalog), self.authority, count))
+        };
+        match all.get(database) {
+            Some(known) if known.version() == catalog.version => Arc::clone(known),
+            // Somebody is ahead already: the older snapshot's numbers are used by few and for a moment.
+            Some(known) if is_newest(known) => fresh(),
+            _ => {
+                let fresh = fresh();
+                all.insert(database.into(), Arc::clone(&fresh));
+                fresh
+            }
+        }
     }
 
     /// A snapshot that has everything committed before this call.

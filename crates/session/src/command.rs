@@ -1,5 +1,6 @@
 //! What a session does itself: transaction control, cursors, notifications; and where the other commands are.
 
+mod copy;
 mod discard;
 mod explain;
 pub(crate) mod prepare;

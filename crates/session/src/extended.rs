@@ -132,6 +132,8 @@ impl Session {
                 id: prepared.shaped.id,
                 text: &prepared.shaped.text,
                 types: &prepared.declared,
+                parameters: &prepared.description.parameters,
+                row: prepared.description.row.as_ref(),
             };
             let flow = pipeline
                 .bind(&mut self.hands(), shard, statement, body)
@@ -184,6 +186,7 @@ impl Session {
             position: execute::Position::Same,
             bind: Some(bind),
             types: &prepared.description.parameters,
+            row: None,
             lifted: prepared.shaped.lifted.as_ref(),
             rows_max: 0,
             says_columns: false,
@@ -323,6 +326,7 @@ impl Session {
             position: execute::Position::Same,
             bind: Some(&parsed),
             types: &prepared.description.parameters,
+            row: prepared.description.row.as_ref(),
             lifted: shaped.lifted.as_ref(),
             rows_max: mode.rows_max,
             says_columns: mode.says_columns,

@@ -63,6 +63,9 @@ impl Session {
                 } else {
                     Vec::new()
                 };
+                if let Body::Copy(copy) = &statement.body {
+                    self.check_binary_copy(copy).await?;
+                }
                 self.say_notices(&plan.notices);
                 let ran = self
                     .executor(snapshot)
@@ -117,6 +120,7 @@ impl Session {
                     local: self.settings.local(),
                 },
                 noticed: &mut self.noticed,
+                numbers: &self.numbers,
             },
             sequences: &mut self.sequences,
             snapshot,
@@ -170,10 +174,32 @@ impl Session {
         if let Some(participant) = self.transaction.participant(authority) {
             participant.settle_ahead().await?;
             let own = self.house.catalogs.load_on(participant.backend()).await?;
+            self.numbers = self.own_numbers(&own, authority).await?;
             self.own_catalog = Some(own);
             self.is_catalog_stale = false;
         }
         Ok(())
+    }
+
+    /// The numbers that the open block's backends have for its own catalog.
+    async fn own_numbers(
+        &mut self,
+        catalog: &Arc<catalog::Catalog>,
+        authority: topology::ShardId,
+    ) -> Result<Arc<execute::Numbers>, ExecuteError> {
+        let count = self.house.environment.shard_names.len();
+        let numbers = execute::Numbers::new(Arc::clone(catalog), authority, count);
+        for participant in self.transaction.participants() {
+            if participant.shard == authority {
+                continue;
+            }
+            participant.settle_ahead().await?;
+            let loaded = pool::TypeMap::load_within(participant.backend(), catalog).await;
+            let mut map = loaded.map_err(|error| error.to_diagnostic())?;
+            map.assume_settled();
+            numbers.note(participant.shard, map);
+        }
+        Ok(Arc::new(numbers))
     }
 
     /// Looks what session state the statement left on the backends at hand: those that hold some stay with the session.

@@ -40,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) is_skipping: bool,
     /// The catalog as the open block sees it, once it has changed definitions.
     pub(crate) own_catalog: Option<Arc<Catalog>>,
+    /// The shards' numbers beside those of the newest catalog that a request began with.
+    pub(crate) numbers: Arc<execute::Numbers>,
     /// The open block has changed definitions since its catalog was read.
     pub(crate) is_catalog_stale: bool,
     /// `ParameterStatus` values that the client has been told.
@@ -168,11 +170,14 @@ impl Session {
     }
 
     /// What a request that begins now runs on.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
+    pub(crate) fn snapshot(&mut self) -> Result<Snapshot, Diagnostic> {
         let catalog = match &self.own_catalog {
             Some(own) => Arc::clone(own),
             None => self.house.catalogs.current(&self.meaning.database)?,
         };
+        if self.numbers.version() != catalog.version {
+            self.numbers = self.house.catalogs.numbers(&catalog);
+        }
         Ok(Snapshot {
             catalog,
             topology: self.house.topology.load_full(),
@@ -190,6 +195,7 @@ impl Session {
                 local: self.settings.local(),
             },
             noticed: &mut self.noticed,
+            numbers: &self.numbers,
         }
     }
 

@@ -355,6 +355,7 @@ impl Session {
             position,
             bind: None,
             types: &[],
+            row: None,
             lifted: Some(lifted),
             rows_max: 0,
             says_columns: true,

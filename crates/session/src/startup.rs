@@ -329,6 +329,8 @@ impl Begun {
     ) -> Session {
         let Identity { database, user } = self.identity;
         let meaning = Meaning::new(database, user, Arc::new(self.defaults), &self.settings);
+        let authority = house.topology.load().authoritative_shard();
+        let numbers = execute::Numbers::new(Arc::default(), authority, 0);
         let registration = house.cancels.register(self.transaction.running());
         Session {
             house,
@@ -343,6 +345,7 @@ impl Begun {
             pipeline: Pipeline::default(),
             is_skipping: false,
             own_catalog: None,
+            numbers: Arc::new(numbers),
             is_catalog_stale: false,
             reported_first: Arc::new(self.reported.clone()),
             reported: self.reported,

@@ -1,8 +1,9 @@
 //! One shard's answer, read message by message.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use topology::ShardId;
 
+use crate::number::{Inside, Translation, fields_of};
 use crate::pump::{PumpError, READ_AHEAD, read_diagnostic};
 use crate::{ExecuteError, Hands};
 
@@ -27,6 +28,10 @@ pub(crate) struct Answer {
     shard: ShardId,
     /// Answers to the router's own statements that come first.
     ahead: usize,
+    /// How its numbers become those that the client knows.
+    translation: Option<Translation>,
+    /// In which columns of its rows there are numbers of types.
+    inside: Option<Inside>,
     /// A message that was read to look at it.
     peeked: Option<Event>,
     tag: String,
@@ -34,10 +39,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn new(shard: ShardId, ahead: usize) -> Self {
+    pub(crate) fn new(shard: ShardId, ahead: usize, translation: Option<Translation>) -> Self {
         Self {
             shard,
             ahead,
+            translation,
+            inside: None,
             peeked: None,
             tag: String::new(),
             is_over: false,
@@ -97,8 +104,8 @@ impl Answer {
                     return Ok(Event::Ended);
                 }
                 _ if self.ahead > 0 || failure.is_some() => {}
-                b'T' => return Ok(Event::Columns(frame.body)),
-                b'D' => return Ok(Event::Row(frame.body)),
+                b'T' => return Ok(Event::Columns(self.columns_of(frame.body)?)),
+                b'D' => return Ok(Event::Row(self.row_of(frame.body)?)),
                 b'C' => {
                     let tag = frame.body.strip_suffix(&[0]).unwrap_or(&frame.body);
                     self.tag = String::from_utf8_lossy(tag).into_owned();
@@ -108,6 +115,25 @@ impl Answer {
                 _ => {}
             }
         }
+    }
+
+    fn columns_of(&mut self, body: Bytes) -> Result<Bytes, ExecuteError> {
+        let Some(translation) = &self.translation else {
+            return Ok(body);
+        };
+        let told = translation.description(&body)?;
+        let fields = fields_of(&told)?;
+        self.inside = translation.inside(&fields, |at| fields[at].format)?;
+        Ok(told)
+    }
+
+    fn row_of(&self, body: Bytes) -> Result<Bytes, ExecuteError> {
+        let (Some(translation), Some(inside)) = (&self.translation, &self.inside) else {
+            return Ok(body);
+        };
+        let mut row = BytesMut::from(body);
+        translation.row(inside, &mut row)?;
+        Ok(row.freeze())
     }
 
     /// Cancels what the shard still does for this answer, and reads it to its end.

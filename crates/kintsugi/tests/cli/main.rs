@@ -3,5 +3,6 @@
 mod bed;
 mod dev;
 mod mistake;
+mod number;
 mod serve;
 mod topology;
