@@ -72,7 +72,7 @@ play_client() {
     case $1 in
         psql) bash "$clients_here/psql/scenario" ;;
         pgbench) bash "$clients_here/pgbench/scenario" ;;
-        psycopg3 | psycopg2 | asyncpg) "$clients_cache/python/bin/python" "$clients_here/python/$1.py" ;;
+        psycopg3 | psycopg2 | asyncpg) "$clients_cache/python/bin/python" "$clients_here/python/with_$1.py" ;;
         node-postgres | postgres-js)
             NODE_PATH=$clients_cache/node/node_modules node "$clients_here/node/$1.cjs"
             ;;

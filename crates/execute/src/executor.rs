@@ -59,10 +59,10 @@ pub enum Ran {
         /// The command tag; `None` when the client has been told already.
         tag: Option<Bytes>,
     },
-    /// The client has as many rows as it wanted; whether there are more is told.
+    /// The client has as many rows as it wanted.
     Suspended {
-        /// There are.
-        has_more: bool,
+        /// The rows that are left, as messages; `None` when they were too many to be kept.
+        rest: Option<Bytes>,
     },
     /// A shard raised an error, which the client has been told.
     Failed,

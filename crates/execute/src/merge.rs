@@ -27,6 +27,9 @@ use share::Share;
 /// What the router keeps of groups that have to be put in order, in bytes.
 const GROUPS_BYTES_MAX: usize = 64 << 20;
 
+/// What the router keeps of the rows that a client with a row limit fetches later, in bytes.
+const REST_BYTES_MAX: usize = 16 << 20;
+
 /// The answers of a statement's shards.
 pub(crate) struct Answers {
     list: Vec<Answer>,
@@ -46,8 +49,15 @@ pub(crate) struct Window {
     left: u64,
     /// How many of them the client wants now.
     wanted: u64,
-    /// Rows that the client doesn't want yet.
-    has_more: bool,
+    /// Rows that the client doesn't want yet, as messages; `None` once they are too many.
+    rest: Option<BytesMut>,
+}
+
+/// What becomes of a row.
+enum Fate {
+    Show,
+    Keep,
+    Drop,
 }
 
 impl Executor<'_, '_> {
@@ -86,7 +96,7 @@ impl Executor<'_, '_> {
             Ok(_) if work.request.rows_max > 0 && window.wanted == 0 => {
                 wire::backend::Message::PortalSuspended.encode(self.hands.client.output());
                 Ok(Ran::Suspended {
-                    has_more: window.has_more,
+                    rest: window.rest.map(BytesMut::freeze),
                 })
             }
             Ok(tag) => Ok(Ran::Done {
@@ -201,10 +211,12 @@ impl Executor<'_, '_> {
                 .next(self.hands, window.is_some())
                 .await?
             {
-                Event::Row(row) if window.as_mut().is_some_and(|window| window.takes()) => {
-                    self.show(&row).await?;
+                Event::Row(row) => {
+                    if let Some(window) = &mut window {
+                        self.place(window, |out| whole(&row, out)).await?;
+                    }
                 }
-                Event::Row(_) | Event::Columns(_) => {}
+                Event::Columns(_) => {}
                 Event::Ended => return Ok(answers.list[place].tag().to_owned()),
             }
         }
@@ -259,14 +271,27 @@ impl Executor<'_, '_> {
         Ok(())
     }
 
-    /// A row of a shard goes to the client as it is.
-    pub(crate) async fn show(&mut self, row: &Bytes) -> Result<(), ExecuteError> {
-        wire::Frame {
-            tag: b'D',
-            body: row.clone(),
+    /// A row goes to the client, is kept for later or falls away; true when the client has it.
+    pub(crate) async fn place(
+        &mut self,
+        window: &mut Window,
+        write: impl FnOnce(&mut BytesMut),
+    ) -> Result<bool, ExecuteError> {
+        match window.next() {
+            Fate::Show => {
+                write(self.hands.client.output());
+                self.relieve().await?;
+                Ok(true)
+            }
+            Fate::Keep => {
+                window.rest = window.rest.take().and_then(|mut rest| {
+                    write(&mut rest);
+                    (rest.len() <= REST_BYTES_MAX).then_some(rest)
+                });
+                Ok(false)
+            }
+            Fate::Drop => Ok(false),
         }
-        .encode(self.hands.client.output());
-        self.relieve().await
     }
 
     /// Lets the client catch up, so that nothing piles up here.
@@ -297,22 +322,21 @@ impl Executor<'_, '_> {
 }
 
 impl Window {
-    /// Whether the next row is shown.
-    pub(crate) fn takes(&mut self) -> bool {
+    /// What becomes of the next row.
+    fn next(&mut self) -> Fate {
         if self.skip > 0 {
             self.skip -= 1;
-            return false;
+            return Fate::Drop;
         }
         if self.left == 0 {
-            return false;
+            return Fate::Drop;
         }
         self.left -= 1;
         if self.wanted == 0 {
-            self.has_more = true;
-            return false;
+            return Fate::Keep;
         }
         self.wanted -= 1;
-        true
+        Fate::Show
     }
 }
 
@@ -337,7 +361,7 @@ fn window_of(merge: &Merge, work: Work<'_>) -> Window {
             0 => u64::MAX,
             wanted => u64::from(wanted),
         },
-        has_more: false,
+        rest: Some(BytesMut::new()),
     }
 }
 
@@ -407,6 +431,15 @@ fn write_share(
     }
     .encode(output);
     wire::frontend::Message::Sync.encode(output);
+}
+
+/// A row as it is.
+pub(crate) fn whole(row: &Bytes, out: &mut BytesMut) {
+    wire::Frame {
+        tag: b'D',
+        body: row.clone(),
+    }
+    .encode(out);
 }
 
 /// A row without its trailing hidden columns.

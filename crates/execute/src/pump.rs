@@ -93,8 +93,8 @@ pub enum PumpError {
         #[source]
         source: io::Error,
     },
-    /// A statement of the router's own failed.
-    #[error("a statement that prepares the connection failed: {}", .0.message)]
+    /// A statement of the router's own failed, or the shard ended the session.
+    #[error("the shard raised an error: {}", .0.message)]
     Own(Box<Diagnostic>),
     /// The shard's numbers of types could not be told as the authoritative shard's.
     #[error("{}", .0.message)]
@@ -345,6 +345,12 @@ impl Pump<'_> {
         let mut diagnostic = read_diagnostic(&self.input()[5..length]);
         self.take(length, Fate::Swallow).await?;
         if expected == Expect::SkipQuery {
+            return Err(PumpError::Own(Box::new(diagnostic)));
+        }
+        // The end of a shard's session is no end of the client's, and nothing comes after it.
+        if diagnostic.severity >= pg::Severity::Fatal {
+            diagnostic.severity = pg::Severity::Error;
+            let diagnostic = diagnostic.context(format!("shard {}", self.backend.shard()));
             return Err(PumpError::Own(Box::new(diagnostic)));
         }
         let code = diagnostic.code;

@@ -275,10 +275,7 @@ impl Session {
         }
         match portal.state {
             PortalState::Fresh => {}
-            PortalState::Exhausted => {
-                self.say(&wire::backend::Message::CommandComplete { tag: "SELECT 0" });
-                return Ok(Flow::Went);
-            }
+            PortalState::Rest(rest) => return Ok(self.go_on(name, rest, rows_max)),
             PortalState::Cut => return Err(portal_cut().into()),
             PortalState::Done => {
                 let message = format!("portal \"{name}\" cannot be run anymore");
@@ -291,9 +288,13 @@ impl Session {
             rows_max: u32::try_from(rows_max).unwrap_or(0),
         };
         let ran = self.run_bound(&portal.prepared, &portal.bind, mode).await?;
-        let state = match ran {
-            Ran::Suspended { has_more: true } => PortalState::Cut,
-            Ran::Suspended { has_more: false } => PortalState::Exhausted,
+        let state = match &ran {
+            Ran::Suspended { rest: Some(rest) } => PortalState::Rest(rest.clone()),
+            Ran::Suspended { rest: None } => PortalState::Cut,
+            // A query at its end gives no more rows, as often as it is asked.
+            Ran::Done { tag: Some(tag) } if tag.starts_with(b"SELECT") => {
+                PortalState::Rest(Bytes::new())
+            }
             Ran::Done { .. } | Ran::Failed => PortalState::Done,
         };
         if let Some(own) = self.portals.get_mut(name) {
@@ -307,6 +308,35 @@ impl Session {
             Ran::Suspended { .. } => Ok(Flow::Went),
             Ran::Failed => Ok(Flow::Failed(SqlState::INTERNAL_ERROR)),
         }
+    }
+
+    /// Hands out rows that were kept when the portal's row limit was met.
+    fn go_on(&mut self, name: &str, mut rest: Bytes, rows_max: i32) -> Flow {
+        let limit = u64::try_from(rows_max).ok().filter(|limit| *limit > 0);
+        let (mut count, mut end) = (0, 0);
+        while limit.is_none_or(|limit| count < limit) {
+            let length = rest
+                .get(end + 1..end + 5)
+                .and_then(|length| length.try_into().ok());
+            let Some(length) = length.map(u32::from_be_bytes) else {
+                break;
+            };
+            end += 1 + length as usize;
+            count += 1;
+        }
+        self.client.write(&rest.split_to(end));
+        let state = if Some(count) == limit {
+            self.say(&wire::backend::Message::PortalSuspended);
+            PortalState::Rest(rest)
+        } else {
+            let tag = format!("SELECT {count}");
+            self.say(&wire::backend::Message::CommandComplete { tag: &tag });
+            PortalState::Rest(Bytes::new())
+        };
+        if let Some(own) = self.portals.get_mut(name) {
+            own.state = state;
+        }
+        Flow::Went
     }
 
     /// Runs a prepared statement with bound parameters, in the session's own hands.
@@ -443,6 +473,7 @@ impl Session {
 }
 
 pub(crate) fn portal_cut() -> Diagnostic {
+    // What was left was larger than what is kept of an answer.
     let what = "fetching on from a portal over several shards is not supported";
     let hint = "Execute without a row limit (fetch size 0), or name the shard key.";
     crate::command::refusal("portal-over-shards", what, hint)

@@ -73,15 +73,15 @@ pub(crate) struct Portal {
 }
 
 /// How far a portal of the session's own has been run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PortalState {
     /// Not yet.
     Fresh,
     /// To its end.
     Done,
-    /// Up to a row limit that was met exactly: nothing is left.
-    Exhausted,
-    /// Up to a row limit; what was left has been dropped.
+    /// Up to a row limit; these messages are left, perhaps none.
+    Rest(Bytes),
+    /// Up to a row limit; what was left was too much to be kept.
     Cut,
 }
 

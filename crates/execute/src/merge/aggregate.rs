@@ -64,11 +64,10 @@ impl Executor<'_, '_> {
                 .await?;
         }
         for row in sorted.take()? {
-            if window.takes() {
-                shown += 1;
-                cut(&row, plan.hidden, self.hands.client.output());
-                self.relieve().await?;
-            }
+            let is_shown = self
+                .place(window, |out| cut(&row, plan.hidden, out))
+                .await?;
+            shown += u64::from(is_shown);
         }
         Ok(format!("SELECT {shown}"))
     }
@@ -86,12 +85,8 @@ impl Executor<'_, '_> {
             sorted.push(row)?;
             return Ok(0);
         }
-        if !window.takes() {
-            return Ok(0);
-        }
-        cut(&row, hidden, self.hands.client.output());
-        self.relieve().await?;
-        Ok(1)
+        let is_shown = self.place(window, |out| cut(&row, hidden, out)).await?;
+        Ok(u64::from(is_shown))
     }
 }
 

@@ -10,7 +10,7 @@ use wire::backend::DataRow;
 
 use super::answer::Event;
 use super::share::Share;
-use super::{Answers, Columns, Window, cut, sum_tags};
+use super::{Answers, Columns, Window, cut, sum_tags, whole};
 use crate::ExecuteError;
 use crate::executor::Executor;
 
@@ -32,11 +32,10 @@ impl Executor<'_, '_> {
         for place in 0..answers.list.len() {
             loop {
                 match answers.list[place].next(self.hands, true).await? {
-                    Event::Row(row) if window.takes() => {
-                        shown += 1;
-                        self.show(&row).await?;
+                    Event::Row(row) => {
+                        shown += u64::from(self.place(window, |out| whole(&row, out)).await?);
                     }
-                    Event::Row(_) | Event::Columns(_) => {}
+                    Event::Columns(_) => {}
                     Event::Ended => break,
                 }
             }
@@ -60,11 +59,8 @@ impl Executor<'_, '_> {
             let Some(row) = std::mem::replace(&mut heads[place], next) else {
                 continue;
             };
-            if window.takes() {
-                shown += 1;
-                cut(&row, hidden, self.hands.client.output());
-                self.relieve().await?;
-            }
+            let is_shown = self.place(window, |out| cut(&row, hidden, out)).await?;
+            shown += u64::from(is_shown);
         }
         Ok(select_tag(answers, shown))
     }
@@ -121,9 +117,7 @@ impl Executor<'_, '_> {
         }
         rows.sort_by_key(|(at, _)| *at);
         for (_, row) in &rows {
-            if window.takes() {
-                self.show(row).await?;
-            }
+            self.place(window, |out| whole(row, out)).await?;
         }
         Ok(sum_tags(answers.list.iter().map(super::Answer::tag)))
     }

@@ -1,10 +1,5 @@
 """The scenario for asyncpg: binary, named statements, portals with row limits."""
 
-import sys
-
-# The script's own folder comes first in the path, and it bears the driver's name.
-sys.path = sys.path[1:] + sys.path[:1]
-
 import asyncio
 import datetime
 import decimal
