@@ -170,6 +170,8 @@ fn odd(copy: &ast::Copy) -> Option<String> {
         "force_not_null",
         "force_null",
         "encoding",
+        // Each shard checks for itself that the open transaction made or emptied the table.
+        "freeze",
     ];
     const UTF8: &[&str] = &["utf8", "utf-8", "unicode"];
     if let Some(encoding) = value(copy, "encoding")

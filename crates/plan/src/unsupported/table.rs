@@ -346,7 +346,7 @@ refusals! {
     CopyOption SeveralShards "copy-option"
         "COPY with an option that the router can't split rows by"
         "each row has to be read to find its shard"
-        "Use text, csv or binary format in the client's encoding, without FREEZE and ON_ERROR"
+        "Use text, csv or binary format in the client's encoding, without ON_ERROR"
     CopyKey SeveralShards "copy-key"
         "COPY without the shard key among its columns"
         "the key's default would have to be computed for each row"
