@@ -1,6 +1,6 @@
 //! The shards that a COPY writes to, each with the part of a message that is being gathered for it.
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use pg::Diagnostic;
 use plan::{Effect, Facts};
 use topology::ShardId;
@@ -8,7 +8,7 @@ use wire::backend::CopyFormats;
 
 use crate::executor::Executor;
 use crate::merge::sum_tags;
-use crate::pump::{PumpError, read_diagnostic};
+use crate::pump::{PumpError, holds_error, read_diagnostic};
 use crate::{ExecuteError, Hands};
 
 /// Rows are gathered to messages of about this size.
@@ -322,17 +322,6 @@ impl OneTarget {
             self.lines.push(line);
         }
     }
-}
-
-/// Whether a run of messages holds an error.
-fn holds_error(mut bytes: &[u8]) -> bool {
-    while let Some((tag, length)) = crate::pump::header_of(bytes) {
-        if tag == b'E' {
-            return true;
-        }
-        bytes.advance(length.min(bytes.len()));
-    }
-    false
 }
 
 /// PostgreSQL counts the lines that it got; the client wants to know which of its own it was.
