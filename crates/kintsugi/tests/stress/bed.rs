@@ -127,9 +127,16 @@ impl Bed {
     pub(crate) async fn quiet(&self, within: Duration) {
         const BUSY: &str = "select count(*) from pg_stat_activity where backend_type = 'client backend' \
                             and state <> 'idle' and pid <> pg_backend_pid()";
+        const WHAT: &str = "select concat_ws(' ', state, wait_event, left(query, 60)) from pg_stat_activity \
+                            where backend_type = 'client backend' and state <> 'idle' \
+                            and pid <> pg_backend_pid()";
         let began = Instant::now();
         while self.sum(BUSY).await > 0 {
-            assert!(began.elapsed() < within, "shards are still at work");
+            if began.elapsed() > within {
+                let mut left = self.direct(0, WHAT).await;
+                left.extend(self.direct(1, WHAT).await);
+                panic!("shards are still at work: {left:?}");
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
