@@ -147,6 +147,11 @@ impl Answer {
             participant.backend().poison();
             return;
         }
+        // Settings written ahead are answered first; a backend that counts on an answer which was read here would wait for it
+        // forever.
+        if participant.backend().settle().await.is_err() {
+            return;
+        }
         while let Some(participant) = hands.transaction.participant(self.shard) {
             if participant.backend().ready_expected() == 0 {
                 break;
