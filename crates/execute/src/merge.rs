@@ -104,7 +104,7 @@ impl Executor<'_, '_> {
             }),
             Err(error) => {
                 self.abandon(&mut answers, &error).await;
-                Err(error)
+                Err(placed(error, work))
             }
         }
     }
@@ -338,6 +338,17 @@ impl Window {
         self.wanted -= 1;
         Fate::Show
     }
+}
+
+/// A shard's error with its position in the client's text; in an edited text it means nothing to the client.
+fn placed(error: ExecuteError, work: Work<'_>) -> ExecuteError {
+    let ExecuteError::Raised(mut raised) = error else {
+        return error;
+    };
+    if work.plan.text != Text::Verbatim {
+        raised.position = None;
+    }
+    ExecuteError::Raised(raised)
 }
 
 /// The bounds of an execution.

@@ -336,6 +336,17 @@ mod tests {
         }
     }
 
+    /// Takes every whole record; the message of an error.
+    fn drained(splitter: &mut Splitter, is_last: bool) -> Option<String> {
+        loop {
+            match splitter.next(is_last) {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(error) => return Some(error.message),
+            }
+        }
+    }
+
     /// The message with which data is refused, in pieces of every size.
     fn refuses(format: CopyFormat, data: &[u8], expected: &str) {
         for size in 1..=data.len() {
@@ -344,13 +355,7 @@ mod tests {
             let last = std::iter::once(([].as_slice(), true));
             for (piece, is_last) in data.chunks(size).map(|piece| (piece, false)).chain(last) {
                 splitter.feed(Bytes::copy_from_slice(piece));
-                let error = loop {
-                    match splitter.next(is_last) {
-                        Ok(Some(_)) => {}
-                        Ok(None) => break None,
-                        Err(error) => break Some(error.message),
-                    }
-                };
+                let error = drained(&mut splitter, is_last);
                 found = found.or(error);
             }
             assert_eq!(found.as_deref(), Some(expected), "in pieces of {size}");
