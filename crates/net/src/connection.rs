@@ -425,6 +425,19 @@ impl Connection {
         self.read_bytes = READ_BYTES;
     }
 
+    /// Says that no more will be sent, and reads and forgets what comes until the peer has closed as well.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it may be called again.
+    pub async fn drain(&mut self) {
+        if self.socket.shutdown().await.is_err() {
+            return;
+        }
+        while matches!(self.fill().await, Ok(1..)) {
+            self.input.clear();
+        }
+    }
+
     /// Says good-bye to the peer on the level of the socket.
     pub async fn close(mut self) {
         let _ = self.flush().await;

@@ -35,6 +35,9 @@ use crate::{
 use state::{Outage, State};
 use tasks::Tasks;
 
+/// How long a server is given to act on a cancel before it is told again.
+const CANCEL_AGAIN: Duration = Duration::from_millis(50);
+
 /// One shard's pool.
 pub(crate) struct Shard {
     pub(crate) address: ShardAddress,
@@ -239,9 +242,9 @@ impl Shard {
             Fate::CancelAndClose => {
                 let shard = self.clone();
                 self.tasks.spawn("cancel", async move {
-                    if let Err(error) = cancel::cancel(&backend.cancel_target()).await {
-                        tracing::debug!(error = %stdx::Chain(&error), "cancel did not get through");
-                    }
+                    let limit = shard.limits.cleanup_timeout;
+                    // Past the limit it is closed as it is.
+                    let _ = tokio::time::timeout(limit, end_statement(&mut backend)).await;
                     shard.close(backend);
                 });
             }
@@ -333,5 +336,21 @@ impl Shard {
         for backend in idle {
             self.close(backend);
         }
+    }
+}
+
+/// Cancels what runs on the backend until the server has closed the connection. Once is not enough: a cancel that
+/// overtakes its statement finds nothing to cancel, and a server that computes does not see that nobody listens.
+async fn end_statement(backend: &mut Backend) {
+    let mut pause = CANCEL_AGAIN;
+    loop {
+        if let Err(error) = cancel::cancel(&backend.cancel_target()).await {
+            tracing::debug!(error = %stdx::Chain(&error), "cancel did not get through");
+        }
+        let drained = tokio::time::timeout(pause, backend.connection.drain());
+        if drained.await.is_ok() {
+            return;
+        }
+        pause *= 2;
     }
 }
