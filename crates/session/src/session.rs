@@ -82,6 +82,8 @@ impl Session {
                 return Ok(());
             };
             match frame.tag {
+                // After an error in a pipeline everything up to Sync is skipped.
+                b'Q' | b'F' if self.is_skipping => {}
                 b'Q' => self.simple(&frame.body).await?,
                 b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended(frame).await?,
                 b'X' => return Ok(()),

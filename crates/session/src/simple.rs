@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use execute::block::{Kind, Modes};
-use execute::{ExecuteError, Position, Ran};
+use execute::{ExecuteError, Flow, Position, Ran};
 use pg::{Diagnose as _, Diagnostic, SqlState};
 
 use crate::error::Halt;
@@ -11,13 +11,17 @@ use crate::session::{Session, text_of};
 impl Session {
     /// Serves a `Query` message.
     pub(crate) async fn simple(&mut self, body: &Bytes) -> Result<(), Halt> {
-        // A simple query ends a pipeline that wasn't synced, and the unnamed statement and portal.
-        let mut pipeline = std::mem::take(&mut self.pipeline);
-        let flow = pipeline.sync(&mut self.hands()).await;
-        self.pipeline = pipeline;
-        self.is_skipping = false;
-        if let Err(error) = flow {
-            self.failed(error).await?;
+        // What a pipeline has done since its last Sync is one transaction with the query.
+        match self.step_aside().await {
+            Ok(Flow::Went) => {}
+            Ok(Flow::Failed(_)) => {
+                self.is_skipping = true;
+                return Ok(());
+            }
+            Err(error) => {
+                self.is_skipping = true;
+                return self.failed(error).await;
+            }
         }
         self.prepared.remove("");
         self.portals.remove("");
