@@ -4,6 +4,7 @@
 mod apply;
 mod cluster;
 mod fence;
+mod foreign;
 mod look;
 
 use std::path::PathBuf;
@@ -23,17 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum TopologyCommand {
     /// Check a document without a cluster; every mistake is told with its place
+    #[command(after_help = "Example:\n  kintsugi topology validate topology.json")]
     Validate {
         /// The document
         file: PathBuf,
     },
     /// Show the topology that is served
+    #[command(after_help = "Example:\n  kintsugi topology show --revision 3")]
     Show {
         /// An older revision
         #[arg(long)]
         revision: Option<u64>,
     },
     /// Show what a document would change, or what changed between two revisions
+    #[command(after_help = "Example:\n  kintsugi topology diff topology.json")]
     Diff {
         /// The document; without it, revisions are compared
         #[arg(conflicts_with_all = ["from", "to"])]
@@ -46,6 +50,7 @@ pub enum TopologyCommand {
         to: Option<u64>,
     },
     /// Replace the topology; refused if a row would have to move
+    #[command(after_help = "Example:\n  kintsugi topology apply topology.json --dry-run")]
     Apply {
         /// The document
         file: PathBuf,
@@ -60,8 +65,10 @@ pub enum TopologyCommand {
         dry_run: bool,
     },
     /// List all revisions, newest first
+    #[command(after_help = "Example:\n  kintsugi topology history --json")]
     History,
     /// Say on which shard a key lives
+    #[command(after_help = "Example:\n  kintsugi topology shard-of orders 42 --data-dir .kintsugi")]
     ShardOf {
         /// The table: `orders`, `sales.orders`, `shop.sales.orders`
         table: String,

@@ -1,6 +1,8 @@
 //! Whether a document may replace another in a cluster with data in it. The caller brings what the shards
 //! and the catalog say; the judgement is pure.
 
+mod foreign;
+
 use std::fmt;
 
 use serde::Serialize;
@@ -11,6 +13,8 @@ use crate::mistake::Mistake;
 use crate::placement::{Placement, TableName};
 use crate::topology::Topology;
 
+pub use foreign::{BrokenKey, ForeignKey};
+
 /// What the shards and the catalog say.
 pub struct Facts<'a> {
     /// Every table that exists.
@@ -20,6 +24,8 @@ pub struct Facts<'a> {
     /// Whether a table has rows on any shard, whether a sequence exists, or, of the authoritative group,
     /// whether there is anything in the cluster.
     pub is_populated: &'a dyn Fn(&Subject) -> bool,
+    /// The foreign keys between these tables.
+    pub foreign_keys: &'a [ForeignKey],
 }
 
 /// What applying a document would mean.
@@ -29,6 +35,8 @@ pub struct Assessment {
     pub diff: Diff,
     /// Keys that the catalog does not bear out.
     pub mistakes: Vec<Mistake>,
+    /// Foreign keys that no shard could check any more.
+    pub broken: Vec<BrokenKey>,
     /// Rows that would be looked for on another shard than they are on.
     pub stranded: Vec<Move>,
     /// As these, but there are no rows.
@@ -69,6 +77,7 @@ pub fn assess(old: &Topology, new: &Topology, facts: &Facts<'_>) -> Assessment {
     Assessment {
         diff: diff::diff(old.document(), new.document()),
         mistakes,
+        broken: foreign::broken(new, facts),
         stranded,
         empty,
         new_homes: new_homes(old, new, facts.tables),
@@ -135,7 +144,7 @@ impl Assessment {
     /// Whether the document may be applied, once tables have been created in their new homes.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        self.mistakes.is_empty() && self.stranded.is_empty()
+        self.mistakes.is_empty() && self.broken.is_empty() && self.stranded.is_empty()
     }
 }
 
@@ -148,6 +157,16 @@ impl fmt::Display for Assessment {
             if let Some(hint) = mistake.hint() {
                 writeln!(f, "    hint: {hint}")?;
             }
+        }
+        for broken in &self.broken {
+            writeln!(f, "refused: {broken}")?;
+        }
+        if !self.broken.is_empty() {
+            writeln!(
+                f,
+                "    hint: keep both tables in one shard group by the same key, make the referenced one a reference \
+                 table, or drop the foreign key first"
+            )?;
         }
         for stranded in &self.stranded {
             writeln!(f, "refused: {stranded}")?;

@@ -40,7 +40,7 @@ mod diff;
 mod locate;
 mod show;
 
-pub use assess::{Assessment, Facts, NewHome, assess};
+pub use assess::{Assessment, BrokenKey, Facts, ForeignKey, NewHome, assess};
 pub use check::{CollationFact, ColumnFact, ColumnTypes, UniqueConstraint};
 pub use diff::{Change, Diff, KnownTable, Move, MoveCause, Moved, Subject, diff, moves_rows};
 pub use document::{
@@ -53,7 +53,7 @@ pub use generate::even_hash_ranges;
 pub use id::{GroupId, SHARDS_MAX, ShardId};
 pub use index::{IndexFunction, ShardIndex};
 pub use locate::{LocateError, Location};
-pub use mistake::{GapWeight, Mistake, MistakeKind, Place, Position, Unsupported, Weight};
+pub use mistake::{GapWeight, Mistake, MistakeKind, Place, Position, Unsupported, Weight, is_near};
 pub use pattern::DEFAULT_UNSHARDED_PATTERNS;
 pub use placement::{
     FunctionPlace, Placement, PlacementError, Reference, SequencePlace, Sharded, TableName,

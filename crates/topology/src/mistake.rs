@@ -3,6 +3,8 @@
 
 mod hint;
 
+pub use hint::is_near;
+
 use std::fmt;
 
 /// One thing that is wrong with a document.

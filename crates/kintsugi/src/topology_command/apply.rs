@@ -37,7 +37,38 @@ pub(super) async fn apply<C: Cluster>(
     }
     let facts = setting.cluster.facts().await;
     let facts = facts.map_err(|source| CommandError::Cluster { source })?;
-    let assessment = assess(&old, &new, &facts);
+    let mut outcome = decide(setting, wish, (&old, &new), &facts).await?;
+    warn_of_missing(&mut outcome, &new, &facts);
+    Ok(outcome)
+}
+
+/// Databases that the document names and that nobody has made.
+fn warn_of_missing(outcome: &mut Outcome, new: &Topology, facts: &ClusterFacts) {
+    let named = new.document().databases.keys();
+    let missing: Vec<&str> = named
+        .map(String::as_str)
+        .filter(|database| !facts.catalogs.contains_key(*database))
+        .collect();
+    let lines = missing.iter().map(|database| {
+        let quoted = sql::quote_ident(database);
+        format!(
+            "warning: database {database:?} is named in the document, but does not exist on the shards\n    \
+             hint: check its spelling, or run CREATE DATABASE {quoted} on every shard\n"
+        )
+    });
+    outcome.text = lines.chain([outcome.text.clone()]).collect();
+    if !missing.is_empty() {
+        outcome.json["missing_databases"] = json!(missing);
+    }
+}
+
+async fn decide<C: Cluster>(
+    setting: &Setting<C>,
+    wish: Wish,
+    (old, new): (&Topology, &Topology),
+    facts: &ClusterFacts,
+) -> Result<Outcome, CommandError> {
+    let assessment = assess(old, new, facts);
     if !assessment.is_allowed() {
         return Ok(judged(
             &assessment,
@@ -53,14 +84,14 @@ pub(super) async fn apply<C: Cluster>(
         let text = format!("it would become revision {}\n", new.revision());
         return Ok(judged(&assessment, &text, Status::Done));
     }
-    let fences = fences(&old, &assessment, &facts);
+    let fences = fences(old, &assessment, facts);
     let cluster_failed = |source| CommandError::Cluster { source };
     setting
         .cluster
         .fence(&fences)
         .await
         .map_err(cluster_failed)?;
-    let outcome = replace(setting, &new, wish.message, &assessment).await;
+    let outcome = replace(setting, new, wish.message, &assessment).await;
     // The fences go whatever came of it: what they guarded is decided now.
     setting
         .cluster
@@ -147,11 +178,13 @@ async fn replace<C: Cluster>(
 
 fn assess(old: &Topology, new: &Topology, facts: &ClusterFacts) -> Assessment {
     let tables = facts.tables();
+    let foreign_keys = facts.foreign_keys();
     let is_populated = |subject: &Subject| facts.is_populated(subject);
     let facts = Facts {
         tables: &tables,
         types: facts,
         is_populated: &is_populated,
+        foreign_keys: &foreign_keys,
     };
     topology::assess(old, new, &facts)
 }
@@ -194,6 +227,7 @@ fn judged(assessment: &Assessment, verdict: &str, status: Status) -> Outcome {
     let json = json!({
         "diff": assessment.diff,
         "mistakes": as_json(&assessment.mistakes),
+        "broken": assessment.broken,
         "stranded": assessment.stranded,
         "new_homes": assessment.new_homes,
         "verdict": verdict.trim_end(),

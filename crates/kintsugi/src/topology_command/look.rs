@@ -7,7 +7,9 @@ use indexmap::IndexMap;
 use serde_json::json;
 use topology::{Document, ShardEntry, TableName, Topology};
 
-use super::{Cluster, CommandError, Outcome, Setting, Status, as_json, list, read_file};
+use super::{
+    Cluster, ClusterFacts, CommandError, Outcome, Setting, Status, as_json, list, read_file,
+};
 
 /// Checks a document alone. Shards that it only names are taken as declared, for their addresses are the
 /// configuration's.
@@ -177,23 +179,77 @@ pub(super) async fn shard_of<C: Cluster>(
             return Ok(refused(text));
         }
     };
+    if let Some(why) = missing(&topology, &facts, name) {
+        return Ok(refused(why));
+    }
+    let root = facts.root(name);
+    let name = root.as_ref().map_or(name, |(schema, table)| TableName {
+        database: name.database,
+        schema,
+        table,
+    });
     let texts: Vec<&str> = key.iter().map(String::as_str).collect();
     match topology.shard_of(name, &texts, &facts) {
-        Ok(location) => {
-            let uids: Vec<&str> = location
-                .shards
-                .iter()
-                .map(|shard| topology.shard(*shard).uid.as_str())
-                .collect();
-            let value = location.routing_value.as_ref().map(ToString::to_string);
-            let json = json!({ "shards": uids, "routing_value": value });
-            Ok(Outcome::done(
-                format!("{}\n", location.describe(&topology)),
-                json,
-            ))
-        }
+        Ok(location) => Ok(found(&topology, &facts, (name, &location))),
         Err(error) => Ok(refused(format!("{error}\n"))),
     }
+}
+
+fn found(
+    topology: &Topology,
+    facts: &ClusterFacts,
+    (name, location): (TableName<'_>, &topology::Location),
+) -> Outcome {
+    let uids: Vec<&str> = location
+        .shards
+        .iter()
+        .map(|shard| topology.shard(*shard).uid.as_str())
+        .collect();
+    let value = location.routing_value.as_ref().map(ToString::to_string);
+    let is_declared = topology.declared(name).is_some();
+    let mut text = location.describe(topology);
+    let has_column = |column: &str| topology::ColumnTypes::column(facts, name, column).is_some();
+    if !is_declared
+        && let Ok(topology::Placement::Unsharded { group, .. }) =
+            topology.placement(name, &has_column)
+    {
+        let group = &topology.group(group).uid;
+        text = format!("{text} (not declared in the topology: unsharded, in group {group})");
+    }
+    let json = json!({ "shards": uids, "routing_value": value, "is_declared": is_declared });
+    Outcome::done(format!("{text}\n"), json)
+}
+
+/// Why a table has no rows to be asked for; none where it exists.
+fn missing(topology: &Topology, facts: &ClusterFacts, name: TableName<'_>) -> Option<String> {
+    let TableName {
+        database,
+        schema,
+        table,
+    } = name;
+    if !facts.catalogs.contains_key(database) {
+        let hint = "create it on every shard, or name another: database.schema.table";
+        return Some(format!(
+            "database {database:?} does not exist on the shards\n    hint: {hint}\n"
+        ));
+    }
+    if topology::ColumnTypes::has_table(facts, name) {
+        return None;
+    }
+    let full = format!("{database}.{schema}.{table}");
+    if topology.declared(name).is_some() {
+        return Some(format!(
+            "table {full} is declared in the topology, but was not created yet\n    \
+             hint: create it through the router first\n"
+        ));
+    }
+    let near = facts.near(name);
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("    hint: did you mean {}?\n", near.join(" or "))
+    };
+    Some(format!("no such table: {full}\n{hint}"))
 }
 
 fn refused(text: String) -> Outcome {

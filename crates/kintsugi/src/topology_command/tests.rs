@@ -17,6 +17,44 @@ impl Scripted {
         writeln!(log, "{what}").unwrap();
     }
 
+    /// Adds `readings`, whose `id` refers to `id` of the table before.
+    fn with_readings(mut self) -> Self {
+        let before = self.facts.catalogs.remove("shop").unwrap();
+        let parent = before.relations.values().next().unwrap().clone();
+        let child = Self::default().with_table("readings", false);
+        let child = child.facts.catalogs["shop"]
+            .relations
+            .values()
+            .next()
+            .unwrap()
+            .clone();
+        let mut child = Arc::unwrap_or_clone(child);
+        child.constraints.push(catalog::Constraint {
+            name: "readings_id_fkey".to_owned(),
+            kind: catalog::ConstraintKind::Foreign {
+                table: parent.oid,
+                columns: vec![1],
+                on_update: pg::ForeignAction::Keep,
+                on_delete: pg::ForeignAction::Keep,
+                reset: Vec::new(),
+            },
+            columns: vec![1],
+        });
+        let by_name = HashMap::from([
+            (parent.name.clone(), parent.oid),
+            (child.name.clone(), child.oid),
+        ]);
+        let catalog = catalog::Catalog {
+            relations: HashMap::from([(parent.oid, parent), (child.oid, Arc::new(child))]),
+            relations_by_name: HashMap::from([("public".to_owned(), by_name)]),
+            ..catalog::Catalog::default()
+        };
+        self.facts
+            .catalogs
+            .insert("shop".to_owned(), Arc::new(catalog));
+        self
+    }
+
     /// Adds a table of database `shop` with an `int8` column `id`.
     fn with_table(mut self, name: &str, rows: bool) -> Self {
         let oid = pg::Oid::from(u32::try_from(name.len()).unwrap() + 20_000);
@@ -259,5 +297,62 @@ fn other_shards_wait_for_the_routers() {
         setting.store.remove_router(epoch).await.unwrap();
         let shown = say(&setting, &wider, &["apply", "FILE"]).await;
         assert!(shown.ends_with("revision 2 is served\n(Done)"), "{shown}");
+    });
+}
+
+#[test]
+fn a_foreign_key_keeps_its_tables_together() {
+    block_on(async {
+        let setting = setting(
+            Scripted::default()
+                .with_table("orders", false)
+                .with_readings(),
+        );
+        let shown = say(&setting, DOCUMENT, &["apply", "FILE"]).await;
+        let refusal = "refused: foreign key readings_id_fkey of table shop.public.readings, unsharded on store-1, \
+             not declared, to table shop.public.orders, sharded by id in group customers: no shard could check it\n    \
+             hint: keep both tables in one shard group";
+        assert!(shown.contains(refusal), "{shown}");
+        assert!(shown.ends_with("nothing was changed\n(Refused)"), "{shown}");
+        assert_eq!(setting.store.current().await.unwrap(), None);
+        let both = DOCUMENT.replace(
+            "\"orders\": {\"shard_group\": \"customers\"}",
+            "\"orders\": {\"shard_group\": \"customers\"}, \"readings\": {\"shard_group\": \"customers\"}",
+        );
+        let shown = say(&setting, &both, &["apply", "FILE"]).await;
+        assert!(shown.ends_with("revision 1 is served\n(Done)"), "{shown}");
+        // Left out by mistake.
+        let shown = say(&setting, DOCUMENT, &["apply", "FILE"]).await;
+        assert!(shown.contains(refusal), "{shown}");
+    });
+}
+
+#[test]
+fn a_table_that_is_not_there_has_no_shard() {
+    block_on(async {
+        let nothing = setting(Scripted::default());
+        let shown = say(&nothing, DOCUMENT, &["apply", "FILE"]).await;
+        let warning = "warning: database \"shop\" is named in the document, but does not exist on the shards\n    \
+             hint: check its spelling, or run CREATE DATABASE \"shop\" on every shard\n";
+        assert!(shown.starts_with(warning), "{shown}");
+        assert!(shown.ends_with("revision 1 is served\n(Done)"), "{shown}");
+        let shown = say(&nothing, "", &["shard-of", "orders", "1"]).await;
+        assert!(
+            shown.starts_with("database \"shop\" does not exist on the shards\n"),
+            "{shown}"
+        );
+
+        let setting = setting(Scripted::default().with_table("customers", false));
+        say(&setting, DOCUMENT, &["apply", "FILE"]).await;
+        let shown = say(&setting, "", &["shard-of", "orders", "1"]).await;
+        let expected = "table shop.public.orders is declared in the topology, but was not created yet\n    \
+             hint: create it through the router first\n(Refused)";
+        assert_eq!(shown, expected);
+        let shown = say(&setting, "", &["shard-of", "custmers", "1"]).await;
+        let expected = "no such table: shop.public.custmers\n    hint: did you mean shop.public.customers?\n(Refused)";
+        assert_eq!(shown, expected);
+        let shown = say(&setting, "", &["shard-of", "customers", "1"]).await;
+        let expected = "store-1 (not declared in the topology: unsharded, in group main)\n(Done)";
+        assert_eq!(shown, expected);
     });
 }

@@ -114,6 +114,11 @@ async fn commands_without_a_cluster_say_how_to_get_one() {
     }
     let help = run(&["topology", "apply", "--help"]).await;
     assert!(out(&help).contains("--dry-run"), "{}", out(&help));
+    for command in ["validate", "show", "diff", "apply", "history", "shard-of"] {
+        let help = run(&["topology", command, "--help"]).await;
+        let example = format!("Example:\n  kintsugi topology {command}");
+        assert!(out(&help).contains(&example), "{}", out(&help));
+    }
     let wrong = run(&["topology", "aply"]).await;
     assert_eq!(wrong.status.code(), Some(2));
 }

@@ -130,3 +130,35 @@ fn shard(data: &str, number: u16) -> testkit::client::Address {
     let port = std::fs::read_to_string(path).expect("a port");
     testkit::client::Address::local(port.trim().parse().expect("a number"), "postgres")
 }
+
+#[tokio::test]
+async fn a_foreign_key_keeps_its_tables_together() {
+    let folder = folder();
+    let both = "\"t\": {\"shard_group\": \"spread\"}, \"u\": {\"shard_group\": \"spread\"}";
+    let one = "\"t\": {\"shard_group\": \"spread\"}";
+    let document = TWO.replace("shop", "postgres");
+    let both = write(folder.path(), "b.json", &document.replace(one, both));
+    let router = dev(folder.path(), &["--shards", "2", "--topology", &both]).await;
+    let data = text_of(&folder.path().join("data"));
+    let mut client = connect(&router.address).await;
+    ask(
+        &mut client,
+        "create table t (id int primary key); create table u (id int primary key references t)",
+    )
+    .await;
+    for left_out in ["u", "t"] {
+        let misspelt = std::fs::read_to_string(&both).expect("the document");
+        let misspelt = misspelt.replace(&format!("\"{left_out}\":"), "\"mispelt\":");
+        let file = write(folder.path(), "m.json", &misspelt);
+        let (status, told) = command(&data, &["apply", &file]).await;
+        assert!(
+            status == 1
+                && told.contains("refused: foreign key u_id_fkey of table postgres.public.u, ")
+                && told.contains("nothing was changed"),
+            "{told}"
+        );
+    }
+    ask(&mut client, "insert into t values (1), (2), (32)").await;
+    ask(&mut client, "insert into u values (1), (2), (32)").await;
+    router.stop().await.expect("it stops");
+}

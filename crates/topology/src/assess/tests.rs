@@ -51,6 +51,7 @@ fn check(type_name: &'static str, rows: bool, expected: &str) {
         tables: &[known],
         types: &Types(type_name),
         is_populated: &|_| rows,
+        foreign_keys: &[],
     };
     let assessment = assess(&topology(OLD), &topology(&new), &facts);
     assert_eq!(assessment.to_string(), expected);
@@ -86,4 +87,89 @@ fn a_key_that_the_index_can_not_take_is_refused() {
          table d.s.t will be created on b\n"
     );
     check("jsonb", false, &expected);
+}
+
+/// Judges a foreign key `readings(device) -> devices(id)` where both tables were in one group.
+fn check_foreign(tables: &str, on_update: pg::ForeignAction, expected: &[&str]) {
+    let topology = |tables: &str, references: &str| {
+        let databases = format!(
+            r#", "databases": {{"d": {{"schemas": {{"s": {{"tables": {{{tables}}}, "reference_tables": {{{references}}}}}}}}}}}}}"#
+        );
+        let text = OLD.trim_end().strip_suffix('}').unwrap().to_owned() + &databases;
+        Topology::parse(&text, 1, &IndexMap::new()).unwrap()
+    };
+    let (tables, references) = tables.split_once('|').unwrap_or((tables, ""));
+    let known = |name: &str| KnownTable {
+        database: "d".to_owned(),
+        schema: "s".to_owned(),
+        name: name.to_owned(),
+        columns: vec!["id".to_owned()],
+    };
+    let key = ForeignKey {
+        name: "readings_id_fkey".to_owned(),
+        database: "d".to_owned(),
+        child: ("s".to_owned(), "readings".to_owned()),
+        columns: vec!["id".to_owned()],
+        parent: ("s".to_owned(), "devices".to_owned()),
+        referenced: vec!["id".to_owned()],
+        on_update,
+        on_delete: pg::ForeignAction::Keep,
+        reset: Vec::new(),
+        computes_defaults: false,
+    };
+    let facts = Facts {
+        tables: &[known("devices"), known("readings")],
+        types: &Types("int8"),
+        is_populated: &|_| false,
+        foreign_keys: &[key],
+    };
+    let new = topology(tables, references);
+    let assessment = assess(&topology("", ""), &new, &facts);
+    let broken: Vec<String> = assessment.broken.iter().map(ToString::to_string).collect();
+    assert_eq!(broken, expected);
+    assert_eq!(assessment.is_allowed(), expected.is_empty());
+}
+
+#[test]
+fn a_foreign_key_needs_both_of_its_tables_together() {
+    let keep = pg::ForeignAction::Keep;
+    let devices = r#""devices": {"shard_group": "customers"}"#;
+    let readings = r#""readings": {"shard_group": "customers"}"#;
+    check_foreign("", keep, &[]);
+    check_foreign(&format!("{devices}, {readings}"), keep, &[]);
+    check_foreign(
+        &format!("{devices}, {readings}"),
+        pg::ForeignAction::Cascade,
+        &[],
+    );
+    check_foreign(
+        &format!(r#"{readings}|"devices": {{"shard_groups": ["customers"]}}"#),
+        keep,
+        &[],
+    );
+    check_foreign(
+        devices,
+        keep,
+        &[
+            "foreign key readings_id_fkey of table d.s.readings, unsharded on a, not declared, \
+            to table d.s.devices, sharded by id in group customers: no shard could check it",
+        ],
+    );
+    check_foreign(
+        readings,
+        keep,
+        &[
+            "foreign key readings_id_fkey of table d.s.readings, sharded by id in group customers, \
+            to table d.s.devices, unsharded on a, not declared: no shard could check it",
+        ],
+    );
+    check_foreign(
+        &format!(r#"{readings}|"devices": {{"shard_groups": ["customers"]}}"#),
+        pg::ForeignAction::Cascade,
+        &[
+            "foreign key readings_id_fkey of table d.s.readings, sharded by id in group customers, \
+            to table d.s.devices, a reference table on a, b: its action changes shard keys or computes \
+            defaults, which each shard would do by itself",
+        ],
+    );
 }

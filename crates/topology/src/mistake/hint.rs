@@ -155,6 +155,13 @@ fn choose<S: AsRef<str>>(word: &str, known: &[S]) -> String {
     }
 }
 
+/// Whether a name is likely a misspelling of another.
+#[must_use]
+pub fn is_near(word: &str, candidate: &str) -> bool {
+    let distance = distance(word, candidate);
+    distance <= 2 && distance < word.chars().count()
+}
+
 /// How many characters must change, swap, come or go to make `a` from `b`.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
