@@ -6,7 +6,7 @@ use std::sync::Arc;
 use execute::{Pipeline, SessionSequences, Transaction, Wanted};
 use net::Connection;
 use pg::{Diagnose, Diagnostic, SqlState};
-use pool::Identity;
+use pool::{Identity, LeaseError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use wire::Startup;
@@ -137,7 +137,7 @@ async fn begin(
     let wanted = pool::Settings::new(settings.iter().map(|(n, v)| (n.as_str(), v.as_str())));
     let (settings, defaults, reported) = try_settings(house, &mut transaction, wanted)
         .await
-        .map_err(fatal)?;
+        .map_err(|error| not_let_in(house, error))?;
     transaction.release().await;
     house.catalogs.open(&identity).await.map_err(fatal)?;
     let begun = Begun {
@@ -174,6 +174,26 @@ async fn read_start(
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn fatal(error: impl Diagnose) -> Halt {
     error.to_diagnostic().into()
+}
+
+/// What a shard says of the client's own database or role reaches the client as it is. Where clients show passwords, roles are
+/// the router's matter: a shard that refuses one is set up wrong, and the client can do nothing about it.
+fn not_let_in(house: &House, error: execute::ExecuteError) -> Halt {
+    let refusal = match &error {
+        execute::ExecuteError::Lease(
+            LeaseError::Connect(source) | LeaseError::Down { source, .. },
+        ) => source.source.refusal(),
+        _ => None,
+    };
+    let is_own = |shown: &&Diagnostic| {
+        let is_trusted = matches!(house.access, crate::Access::Trust);
+        shown.code == SqlState::INVALID_CATALOG_NAME
+            || is_trusted && shown.code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+    };
+    match refusal.filter(is_own) {
+        Some(shown) => shown.clone().into(),
+        None => fatal(error),
+    }
 }
 
 fn is_off(value: &str) -> bool {

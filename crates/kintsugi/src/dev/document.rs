@@ -58,9 +58,14 @@ impl Beginning {
             (None, Some(asked)) => (asked.clone(), Some(asked)),
             (Some(stored), asked) => {
                 let read = stored.read().map_err(Failure::Store)?.document;
-                // An example only says what to begin with; a file is meant as it is.
-                if options.topology.is_some() && asked.is_some_and(|asked| asked != read) {
+                let is_other = asked.is_some_and(|asked| asked != read);
+                // A file is meant as it is.
+                if is_other && options.topology.is_some() {
                     return Err(differs(stored.number));
+                }
+                // An example only says what to begin with, but it must have been begun with.
+                if is_other && !super::example::was_begun(folder.path()) {
+                    return Err(serves_others(folder, &read));
                 }
                 (read, None)
             }
@@ -168,6 +173,20 @@ fn taken(folder: &Folder) -> Failure {
         hint: format!(
             "start without a topology, then `kintsugi topology apply FILE`; or choose another --data-dir, or remove {path}"
         ),
+    }
+}
+
+fn serves_others(folder: &Folder, served: &Document) -> Failure {
+    let path = folder.path().display();
+    let databases: Vec<&str> = served.databases.keys().map(String::as_str).collect();
+    let of = match databases.as_slice() {
+        [] => String::new(),
+        [database] => format!(" of database {database}"),
+        several => format!(" of databases {}", several.join(", ")),
+    };
+    Failure::Refused {
+        what: format!("{path} serves another topology already{of}, without the example"),
+        hint: format!("start without --example, or choose another --data-dir, or remove {path}"),
     }
 }
 

@@ -108,6 +108,11 @@ impl Load<'_> {
     }
 }
 
+/// Whether an example was loaded into the data folder, or was begun to be.
+pub(super) fn was_begun(folder: &Path) -> bool {
+    folder.join(NOTE).exists()
+}
+
 async fn copy(
     router: &mut Backend,
     table: &mut example::Table,

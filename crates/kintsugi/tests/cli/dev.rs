@@ -128,3 +128,57 @@ async fn codes(client: &mut testkit::client::Client) -> Vec<String> {
     }
     codes
 }
+
+#[tokio::test]
+async fn an_example_does_not_come_into_a_folder_of_others() {
+    let folder = folder();
+    let data = text_of(&folder.path().join("data"));
+    let file = write(folder.path(), "topology.json", TWO);
+    let start = async |more: &[&str]| {
+        let mut all = vec!["dev", "--fast", "--data-dir", &data, "--exec", "true"];
+        all.extend(more);
+        run(&all).await
+    };
+    let first = start(&["--shards", "2", "--topology", &file]).await;
+    assert_eq!(first.status.code(), Some(0), "{}", err(&first));
+    let second = start(&["--example", "storefront"]).await;
+    let told = err(&second);
+    assert_eq!(second.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("serves another topology already of database shop")
+            && told.contains("start without --example"),
+        "{told}"
+    );
+    assert!(!told.contains("loaded"), "{told}");
+}
+
+#[tokio::test]
+async fn a_database_or_role_that_there_is_not_is_told_as_postgresql_tells_it() {
+    let folder = folder();
+    let router = dev(folder.path(), &["--shards", "1"]).await;
+    let login = async |user: &str, database: &str| {
+        let mut address = router.address.clone();
+        user.clone_into(&mut address.user);
+        database.clone_into(&mut address.database);
+        match testkit::client::Client::connect(&address).await {
+            Err(testkit::client::ClientError::Refused { diagnostic }) => {
+                let code = diagnostic.code;
+                format!("{:?} {code} {}", diagnostic.severity, diagnostic.message)
+            }
+            Ok(_) => "let in".to_owned(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    for _ in 0..2 {
+        assert_eq!(
+            login("postgres", "x").await,
+            "Fatal 3D000 database \"x\" does not exist"
+        );
+        assert_eq!(
+            login("bob", "postgres").await,
+            "Fatal 28000 role \"bob\" does not exist"
+        );
+    }
+    assert_eq!(login("postgres", "postgres").await, "let in");
+    router.stop().await.expect("it stops");
+}
