@@ -41,6 +41,7 @@ pub enum InitError {
 /// # Errors
 /// The filter can't be read, or there is a log already.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), InitError> {
+    use std::io::IsTerminal as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
     let filter = EnvFilter::try_new(filter).map_err(|source| InitError::Filter {
         filter: filter.to_owned(),
@@ -48,6 +49,8 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), InitError> {
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // Colours are for a terminal that wants them.
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_writer(std::io::stderr);
     let done = match format {
         LogFormat::Text => builder.with_target(false).finish().try_init(),
