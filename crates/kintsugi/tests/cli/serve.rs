@@ -148,6 +148,7 @@ async fn a_shard_that_is_down_at_start_is_named_and_comes_back() {
         shown.contains("store-2") && shown.contains("goes on without it"),
         "{shown}"
     );
+    assert!(!shown.contains('\x1b'), "colours in a file: {shown:?}");
     let mut client = connect(&Address::local(port, "postgres")).await;
     ask(&mut client, "insert into near values (1)").await;
     let code = fails(&mut client, "select * from far").await;
