@@ -93,7 +93,7 @@ fn sizes_are_held_to_their_limits() {
 fn the_tour_names_a_product_that_is_there() {
     let skus = rows(Storefront::default(), "products");
     let wanted = Storefront::TOUR
-        .split("lower('")
+        .split("p.sku) = '")
         .nth(1)
         .unwrap()
         .split('\'')
